@@ -1,0 +1,17 @@
+# Thin names for the scripts; see CONTRIBUTING.md.
+.PHONY: check demo bench golden format
+
+check:
+	./check
+
+demo:
+	./demo
+
+bench:
+	. tools/venv.sh; venv_with dev; python -m tests.bench
+
+golden:
+	. tools/venv.sh; venv_with dev; python tests/render/refresh_golden.py
+
+format:
+	. tools/venv.sh; venv_with dev; ruff format .; ruff check --fix .

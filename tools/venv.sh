@@ -1,0 +1,21 @@
+# Sourced by ./demo and ./check: a virtual environment of this checkout's own, made once, first on PATH.
+
+# venv_with EXTRA: EXTRA is "" (the tool alone) or "dev" (with everything that the checks need).
+venv_with() {
+    python=${PYTHON:-python3}
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+        echo "needs Python 3.11 or newer: set PYTHON to one ($("$python" --version) found)" >&2
+        exit 1
+    }
+    [ -x .venv/bin/python ] || "$python" -m venv .venv || {
+        echo "needs Python's venv module: on Debian or Ubuntu, apt-get install python3-venv" >&2
+        exit 1
+    }
+    PATH=$PWD/.venv/bin:$PATH
+    stamp=.venv/.installed-${1:-tool}
+    if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
+        echo "== installing into .venv"
+        pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}"
+        touch "$stamp"
+    fi
+}
