@@ -1,0 +1,27 @@
+"""Text from outside becomes typed values here, or one clear error with file, line and key."""
+
+from dspark_deploy.strict.check import explain, validate
+from dspark_deploy.strict.document import Data, Document, KeyPath, dotted, read_document, read_text
+from dspark_deploy.strict.given import Given, data_of
+from dspark_deploy.strict.model import Flag, FlagValue, Mistake, Name, Strict, Text, Variable, nearest
+
+__all__ = [
+    "Data",
+    "Document",
+    "Flag",
+    "FlagValue",
+    "Given",
+    "KeyPath",
+    "Mistake",
+    "Name",
+    "Strict",
+    "Text",
+    "Variable",
+    "data_of",
+    "dotted",
+    "explain",
+    "nearest",
+    "read_document",
+    "read_text",
+    "validate",
+]
