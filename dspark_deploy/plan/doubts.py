@@ -1,0 +1,120 @@
+"""Combinations that may work and should be thought about: each is a warning, one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import chain
+
+from dspark_deploy.plan.argv import omitted_flags
+from dspark_deploy.plan.capture import round_down
+from dspark_deploy.plan.catalogue import Catalogue
+from dspark_deploy.plan.deployment import Deployment
+from dspark_deploy.plan.environment import pinned_names
+from dspark_deploy.plan.refusals import repository
+from dspark_deploy.profile import Profile
+from dspark_deploy.strict import nearest
+
+_HIGHEST_UTILIZATION = 0.87  # the highest that was ever published
+_SAME_WORD = 0.9  # likeness at which a name of the user's own is taken for a slip
+
+
+def doubts(deployment: Deployment, catalogue: Catalogue) -> tuple[str, ...]:
+    """What to warn of."""
+    warnings = (
+        _pairing(deployment, catalogue),
+        _image(deployment, catalogue),
+        _flags(deployment),
+        _numbers(deployment.profile),
+        _variables(deployment),
+        _surroundings(deployment),
+    )
+    return tuple(chain.from_iterable(warnings))
+
+
+def _pairing(deployment: Deployment, catalogue: Catalogue) -> Iterator[str]:
+    model, family = deployment.model, deployment.family
+    if family.name in model.families:
+        return
+    counterpart = _counterpart(deployment, catalogue)
+    published = f"; published there is profile {counterpart}" if counterpart else ""
+    yield f"{model.name} was never published on {family.name}, only on {', '.join(model.families)}{published}"
+
+
+def _counterpart(deployment: Deployment, catalogue: Catalogue) -> str | None:
+    """The published profile of the chosen family whose shape is nearest."""
+    wanted = deployment.profile
+
+    def distance(profile: Profile) -> tuple[float, ...]:
+        return (
+            abs(profile.max_model_len - wanted.max_model_len),
+            abs(profile.max_num_seqs - wanted.max_num_seqs),
+            abs(profile.max_num_batched_tokens - wanted.max_num_batched_tokens),
+            abs(profile.gpu_memory_utilization - wanted.gpu_memory_utilization),
+        )
+
+    family = deployment.family.name
+    published = [
+        each
+        for each in catalogue.profiles()
+        if each.family == family and family in catalogue.model(each.model).families
+    ]
+    return min(published, key=distance).name if published else None
+
+
+def _image(deployment: Deployment, catalogue: Catalogue) -> Iterator[str]:
+    name = repository(deployment.image)
+    if name in deployment.family.repositories:
+        return
+    if not any(name in family.repositories for family in catalogue.families()):
+        yield f"image {deployment.image} is of no known family; its layout is taken to be {deployment.family.name}'s"
+
+
+def _flags(deployment: Deployment) -> Iterator[str]:
+    for flag in omitted_flags(deployment):
+        yield f"{flag} is left out on {deployment.family.name}: {deployment.family.omit_flags[flag]}"
+
+
+def _numbers(profile: Profile) -> Iterator[str]:
+    if profile.gpu_memory_utilization > _HIGHEST_UTILIZATION:
+        yield (
+            f"gpu_memory_utilization {profile.gpu_memory_utilization} is above {_HIGHEST_UTILIZATION}, the highest "
+            "ever published: unified memory holds the system, the page cache and compilers too"
+        )
+    size = profile.capture_size
+    if not isinstance(size, int):
+        return
+    kept = round_down(size)
+    if kept != size:
+        yield f"capture_size {size} is off the runtime's grid: it is cut to {kept}"
+    if kept < profile.verify_rows:
+        yield f"capture_size {kept} is below {profile.verify_rows} verify rows: a full batch decodes outside of a graph"
+
+
+def _variables(deployment: Deployment) -> Iterator[str]:
+    family = deployment.family
+    known = {*family.registered, *family.baked_in, *family.environment, *pinned_names(family)}
+    for name in deployment.profile.environment:
+        if name in known:
+            continue
+        source = deployment.sources[f"environment.{name}"]
+        if name.startswith("VLLM_"):
+            guess = nearest(name, known)
+            hint = f"; did you mean {guess}?" if guess else ""
+            yield f"{source}: {family.name} is not known to read {name}{hint}"
+        elif close := get_close_matches(name, known, n=1, cutoff=_SAME_WORD):
+            yield f"{source}: {name} is passed on as it is; did you mean {close[0]}?"
+
+
+def _surroundings(deployment: Deployment) -> Iterator[str]:
+    if deployment.api.bind in {"0.0.0.0", "::"}:  # noqa: S104  compared, not bound
+        listens = f"{deployment.api.bind}:{deployment.api.port}"
+        yield f"the API listens on every address of the head ({listens}) without a key"
+    for rank in deployment.ranks:
+        if rank.address.is_link_local:
+            yield f"{rank.node}: the fabric address {rank.address} is link-local, and may be another after a restart"
+    if deployment.restart != "no":
+        yield (
+            f"restart: {deployment.restart} lets docker revive one rank alone, which leaves a split pair: the other "
+            "holds a stale rank (F61)"
+        )
