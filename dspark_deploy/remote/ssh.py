@@ -1,0 +1,164 @@
+"""A node reached through SSH: one connection, and everything over it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import paramiko
+
+from dspark_deploy.errors import DsparkError, NodeUnreachable, StepFailed
+from dspark_deploy.remote.host import Stream
+from dspark_deploy.remote.link import Link
+from dspark_deploy.remote.program import COMMAND, PATH_SETUP, PipedHost
+
+SESSIONS = 8  # at a time: sshd refuses the eleventh (MaxSessions), and one that is closed may still be ending
+OPEN_S = 10.0  # a channel
+SLOT_S = 60.0  # to wait until one of SESSIONS is free
+ALIVE_EVERY_S, ALIVE_WITHIN_S = 5.0, 9.0  # a dead link is noticed within their sum
+# The shell's own list of what chooses another engine: a pattern can't be unset.
+DIAL_ENGINE = (
+    f"/bin/sh -c '{PATH_SETUP}; unset DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_TLS DOCKER_TLS_VERIFY "
+    "DOCKER_CERT_PATH DOCKER_API_VERSION DOCKER_CUSTOM_HEADERS; exec docker system dial-stdio'"
+)
+PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED
+
+
+class SshHost(PipedHost):
+    """One node behind one SSH connection. Any thread may use it."""
+
+    def __init__(self, name: str, link: Link) -> None:
+        super().__init__(name, f"{name} ({link.target.login})")
+        self._link = link
+        self._transport = link.transport
+        self._sessions = threading.BoundedSemaphore(SESSIONS)
+        self._closed = threading.Event()
+        self._silent = False
+        threading.Thread(target=self._watch_link, name=f"{name} keepalive", daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """See Host."""
+        return self._link.target.hostname
+
+    def open_program(self) -> ChannelPipe:
+        """See PipedHost."""
+        return self._execute(COMMAND)
+
+    def open_engine(self) -> ChannelPipe:
+        """See PipedHost."""
+        return self._execute(DIAL_ENGINE)
+
+    def lost(self) -> DsparkError | None:
+        """See PipedHost."""
+        if self._transport.is_active():
+            return None
+        why = f"no answer to a keepalive within {ALIVE_WITHIN_S:g} s" if self._silent else "the other side ended it"
+        return NodeUnreachable(
+            f"{self.where}: the SSH connection is gone",
+            why="this command closed it" if self._closed.is_set() else why,
+            remedy=f"see that the machine is on, then run the command again; try `{self._link.target.command}`",
+            node=self.name,
+        )
+
+    def dial(self, address: str, port: int, *, timeout_s: float) -> Stream:
+        """See Host. Raises TimeoutError where nothing answers, StepFailed where sshd forbids it."""
+        try:
+            return self._transport.open_channel("direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s)
+        except paramiko.ChannelException as error:
+            if error.code == PROHIBITED:
+                raise self._forbidden(address, port) from error
+            raise ConnectionRefusedError(f"{address} port {port} on the {self.name}: {error.text}") from error
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            if (lost := self.lost()) is not None:
+                raise lost from error
+            raise TimeoutError(f"{address} port {port} on the {self.name}: no answer in {timeout_s:g} s") from error
+
+    def close(self) -> None:
+        """See Host. sshd ends what still runs: it sees the end of its input."""
+        self._closed.set()
+        self._link.close()
+
+    def _execute(self, command: str) -> ChannelPipe:
+        if not self._sessions.acquire(timeout=SLOT_S):
+            raise StepFailed(
+                f"{self.where}: {SESSIONS} commands at a time still run after {SLOT_S:g} s",
+                remedy="run the command again; `dspark status` shows what is left",
+                node=self.name,
+            )
+        try:
+            channel = self._transport.open_session(timeout=OPEN_S)
+            channel.exec_command(command)
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            self._sessions.release()
+            raise self.lost() or self._no_session(error) from error
+        return ChannelPipe(channel, self._sessions.release)
+
+    def _no_session(self, error: Exception) -> StepFailed:
+        return StepFailed(
+            f"{self.where}: sshd opens no session for a command",
+            why=str(error),
+            remedy="see that MaxSessions in its sshd_config is 10 or more and that the login may run commands",
+            node=self.name,
+        )
+
+    def _forbidden(self, address: str, port: int) -> StepFailed:
+        return StepFailed(
+            f"{self.where}: sshd forbids forwarding to {address} port {port}",
+            remedy="allow it in the node's sshd_config (AllowTcpForwarding local), then reload sshd",
+            node=self.name,
+        )
+
+    def _watch_link(self) -> None:
+        """Ask now and then, and end a connection that does not answer: its readers then learn it at once."""
+        while not self._closed.wait(ALIVE_EVERY_S) and self._transport.is_active():
+            limit = threading.Timer(ALIVE_WITHIN_S, self._give_up)
+            limit.daemon = True
+            limit.start()
+            # Any answer will do; it returns without one as soon as the transport ends.
+            self._transport.global_request("keepalive@openssh.com", wait=True)
+            limit.cancel()
+
+    def _give_up(self) -> None:
+        self._silent = True
+        self._transport.close()
+
+
+class ChannelPipe:
+    """A command behind an exec channel. See program.Pipe."""
+
+    def __init__(self, channel: paramiko.Channel, free: Callable[[], None]) -> None:
+        self._channel = channel
+        self._free: Sequence[Callable[[], None]] = (free,)
+        self._said = b""
+        self._lock = threading.Lock()
+
+    def send(self, data: bytes) -> int:
+        """See Stream. 0 where the other side has ended."""
+        return self._channel.send(data)
+
+    def recv(self, size: int) -> bytes:
+        """See Stream."""
+        return self._channel.recv(size)
+
+    def settimeout(self, timeout: float | None) -> None:
+        """See Stream."""
+        self._channel.settimeout(timeout)
+
+    def errors(self) -> str:
+        """See Pipe."""
+        while self._channel.recv_stderr_ready():
+            self._said += self._channel.recv_stderr(65536)
+        return self._said.decode(errors="replace")
+
+    def ended(self) -> bool:
+        """See Pipe."""
+        return self._channel.closed or bool(self._channel.eof_received)
+
+    def close(self) -> None:
+        """See Stream."""
+        self._channel.close()
+        with self._lock:
+            frees, self._free = self._free, ()
+        for free in frees:
+            free()

@@ -1,0 +1,371 @@
+"""Nodes in memory: hosts and engines with recorded commands, containers that live and die, and a small file system.
+
+`FakeHost(facts)` is a node that looks as `facts` say (see samples.py). `docker compose … up` in the folder of a kept
+release starts a container with that release's labels; `host.on_start` then makes it print, die or serve. `host.api`
+answers what is asked of the served API, through a real HTTP client.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import tarfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler
+from pathlib import PurePosixPath
+from typing import Any
+
+from dspark_deploy.errors import DsparkError, StepFailed
+from dspark_deploy.facts import labels
+from dspark_deploy.facts.node import Container, NodeFacts
+from dspark_deploy.remote.host import LogLine, Result, Stream
+
+Answerer = Callable[[str, str, Any], tuple[int, Any]]  # method, path, JSON body -> status, JSON document or text
+
+
+class FakeEngine:
+    """host.Engine without a daemon. The containers are `kept`, by id."""
+
+    def __init__(self, node: str, images: Mapping[str, str] | None = None) -> None:
+        self.node = node
+        self.images = dict(images or {})  # reference -> id
+        self.kept: dict[str, Container] = {}
+        self.stopped: list[str] = []  # ids, in order
+        self.unstoppable: set[str] = set()  # ids that survive a stop
+        self.failing: DsparkError | None = None  # raised by every question while it is set
+        self._lines: dict[str, list[LogLine]] = {}
+        self._changed = threading.Condition()
+        self._seconds = 0
+
+    # --- what a test makes happen -------------------------------------------------------------------------------
+
+    def add(self, container: Container, *texts: str) -> Container:
+        """Have a container, with lines it has printed."""
+        with self._changed:
+            self.kept[container.id] = container
+            self._lines.setdefault(container.id, [])
+        self.say(container.id, *texts)
+        return container
+
+    def say(self, container_id: str, *texts: str) -> None:
+        """Have a container print lines, a second apart."""
+        with self._changed:
+            for text in texts:
+                self._seconds += 1
+                minutes, seconds = divmod(self._seconds, 60)
+                self._lines[container_id].append(LogLine(f"2026-09-01T10:{minutes:02}:{seconds:02}.000000000Z", text))
+            self._changed.notify_all()
+
+    def die(self, container_id: str, exit_code: int = 1, *last_words: str, oom_killed: bool = False) -> None:
+        """End a container by itself."""
+        self.say(container_id, *last_words)
+        self._change(container_id, state="exited", exit_code=exit_code, oom_killed=oom_killed)
+
+    def restart(self, container_id: str) -> None:
+        """Have the engine restart a container."""
+        self._change(container_id, restarts=self.kept[container_id].restarts + 1)
+
+    def vanish(self, container_id: str) -> None:
+        """Somebody else removes a container."""
+        with self._changed:
+            del self.kept[container_id]
+            self._changed.notify_all()
+
+    def _change(self, container_id: str, **changes: Any) -> None:
+        with self._changed:
+            self.kept[container_id] = replace(self.kept[container_id], **changes)
+            self._changed.notify_all()
+
+    # --- host.Engine --------------------------------------------------------------------------------------------
+
+    def containers(self, pair: str) -> tuple[Container, ...]:
+        self._ask()
+        return tuple(each for each in self.kept.values() if each.labels.get(labels.PAIR) == pair)
+
+    def inspect(self, container_id: str) -> Container | None:
+        self._ask()
+        return self.kept.get(container_id)
+
+    def stop(self, container: Container) -> None:
+        self._ask()
+        self.stopped.append(container.id)
+        if container.id in self.unstoppable:
+            raise StepFailed(f"{self.node}: docker could not stop {container.name}", remedy="…", node=self.node)
+        if container.id in self.kept:
+            self.vanish(container.id)
+
+    def logs(
+        self, container_id: str, *, follow: bool = False, since_s: float | None = None, tail: int | None = None
+    ) -> FakeLogs:
+        self._ask()
+        del since_s  # a fake has no clock to count from
+        return FakeLogs(self, container_id, follow=follow, tail=tail)
+
+    def image_id(self, reference: str) -> str | None:
+        self._ask()
+        return self.images.get(reference)
+
+    def _ask(self) -> None:
+        if self.failing is not None:
+            raise self.failing
+
+
+class FakeLogs:
+    """host.Logs over what a fake engine's container prints."""
+
+    def __init__(self, engine: FakeEngine, container_id: str, *, follow: bool, tail: int | None) -> None:
+        self._engine = engine
+        self._id = container_id
+        self._follow = follow
+        total = len(engine._lines[container_id])
+        self._next = 0 if tail is None else max(total - tail, 0)
+        self._closed = False
+
+    def __iter__(self) -> Iterator[LogLine]:
+        return self
+
+    def __next__(self) -> LogLine:
+        lines = self._engine._lines[self._id]
+        with self._engine._changed:
+            self._engine._changed.wait_for(lambda: self._next < len(lines) or self._over())
+            if self._closed or self._next >= len(lines):
+                raise StopIteration
+            self._next += 1
+            return lines[self._next - 1]
+
+    def close(self) -> None:
+        with self._engine._changed:
+            self._closed = True
+            self._engine._changed.notify_all()
+
+    def _over(self) -> bool:
+        container = self._engine.kept.get(self._id)
+        return self._closed or not self._follow or container is None or container.state != "running"
+
+
+@dataclass
+class FakeSession:
+    """host.Session of the lock program."""
+
+    host: FakeHost
+    answer: dict[str, Any]
+    beats: int = 0
+    closed: bool = False
+
+    def receive(self, *, timeout_s: float) -> dict[str, Any]:
+        del timeout_s
+        return self.answer
+
+    def beat(self) -> None:
+        self.beats += 1
+
+    def close(self) -> None:
+        self.closed = True
+        if self.answer["locked"]:
+            self.host.lock_owner = None
+
+
+@dataclass
+class FakeHost:
+    """host.Host without a node. Everything done to it is in `done`, in order, as (what, detail)."""
+
+    facts: NodeFacts
+    engine_: FakeEngine = field(init=False)
+    files: dict[PurePosixPath, bytes] = field(default_factory=dict)  # absolute path -> content
+    done: list[tuple[str, Any]] = field(default_factory=list)
+    results: dict[tuple[str, ...], Result] = field(default_factory=dict)  # first words of a command -> its end
+    failing: dict[str, DsparkError] = field(default_factory=dict)  # `run`, `probe`, `receive`, `lock` -> its error
+    lock_owner: dict[str, Any] | None = None
+    sessions: list[FakeSession] = field(default_factory=list)
+    on_start: Callable[[FakeHost, Container], None] = lambda _host, _container: None
+    api: Answerer | None = None  # None: nothing listens
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        images = {image.reference: image.id for image in self.facts.images}
+        self.engine_ = FakeEngine(self.name, images)
+        for container in self.facts.containers:
+            self.engine_.add(container)
+
+    @property
+    def name(self) -> str:
+        return self.facts.node
+
+    @property
+    def where(self) -> str:
+        return f"{self.name} ({self.facts.user}@{self.address})"
+
+    @property
+    def address(self) -> str:
+        return {"head": "10.77.0.1", "worker": "10.77.0.2"}[self.name]
+
+    @property
+    def commands(self) -> list[tuple[str, ...]]:
+        """Every command that was run, in order."""
+        return [detail for what, detail in self.done if what == "run"]
+
+    def run(self, argv: Sequence[str], *, timeout_s: float, cwd: str | None = None) -> Result:
+        del timeout_s
+        command = tuple(argv)
+        self._do("run", command)
+        for words, result in self.results.items():
+            if command[: len(words)] == words:
+                return replace(result, argv=command)
+        folder = self.facts.home / (cwd or "")
+        if command[:2] == ("docker", "compose") and "up" in command:
+            return self._compose_up(command, folder)
+        if command[0] == "cat":
+            content = self.files.get(self.facts.home / command[1])
+            return Result(command, 1 if content is None else 0, (content or b"").decode(), "")
+        raise AssertionError(f"{self.name}: a fake does not know {' '.join(command)}")
+
+    def call(
+        self, program: str, request: Mapping[str, Any], *, timeout_s: float, payload: bytes = b""
+    ) -> dict[str, Any]:
+        del timeout_s
+        self._do(program, dict(request))
+        if program == "probe":
+            return self._probe(request)
+        if program == "receive":
+            return self._receive(request, payload)
+        raise AssertionError(f"{self.name}: a fake does not know the program {program}")
+
+    def start(self, program: str, request: Mapping[str, Any], *, timeout_s: float) -> FakeSession:
+        del timeout_s
+        assert program == "lock"
+        self._do(program, dict(request))
+        free = self.lock_owner is None
+        session = FakeSession(self, {"locked": True} if free else {"locked": False, "owner": self.lock_owner})
+        if free:
+            self.lock_owner = dict(request["owner"])
+        self.sessions.append(session)
+        return session
+
+    def engine(self) -> FakeEngine:
+        return self.engine_
+
+    def dial(self, address: str, port: int, *, timeout_s: float) -> Stream:
+        if self.api is None:
+            raise ConnectionRefusedError(f"{address} port {port} on the {self.name}: connection refused")
+        ours, theirs = socket.socketpair()
+        ours.settimeout(timeout_s)
+        threading.Thread(target=_serve, args=(theirs, self.api), daemon=True).start()
+        return ours
+
+    def close(self) -> None:
+        self.closed = True
+
+    def release_folder(self, pair: str, release: str) -> PurePosixPath:
+        """Where the node keeps a release."""
+        return self.facts.home / ".local/share/dspark" / pair / "releases" / release
+
+    def keep(self, pair: str, release: str, files: Mapping[str, bytes]) -> None:
+        """Have the node keep a release."""
+        self.files.update({self.release_folder(pair, release) / name: content for name, content in files.items()})
+
+    def kept_releases(self, pair: str) -> list[str]:
+        """The releases that the node keeps."""
+        folder = self.release_folder(pair, "x").parent
+        return sorted({path.relative_to(folder).parts[0] for path in self.files if path.is_relative_to(folder)})
+
+    def _do(self, what: str, detail: Any) -> None:
+        self.done.append((what, detail))
+        if what in self.failing:
+            raise self.failing[what]
+
+    def _probe(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The facts as a probe would send them, with what has changed on the node since."""
+        document: dict[str, Any] = json.loads(json.dumps(asdict(self.facts), default=str))
+        document["releases"] = sorted({*self.facts.releases, *self.kept_releases(request["pair"])})
+        document["images"] = [each for each in document["images"] if each["reference"] in request["images"]]
+        document["containers"] = [_inspected(each) for each in self.engine_.kept.values()]
+        del document["node"]
+        return document
+
+    def _receive(self, request: Mapping[str, Any], payload: bytes) -> dict[str, Any]:
+        with tarfile.open(fileobj=io.BytesIO(payload)) as archive:
+            contents = {member.name: _read(archive, member) for member in archive}
+        assert {name: sha256(content).hexdigest() for name, content in contents.items()} == request["files"]
+        self.keep(request["pair"], request["release"], contents)
+        return {"changed": True, "removed": []}
+
+    def _compose_up(self, command: tuple[str, ...], folder: PurePosixPath) -> Result:
+        manifest = json.loads(self.files[folder / "manifest.json"])
+        served = manifest["served"]
+        marks = {
+            labels.PAIR: served["pair"],
+            labels.RANK: str(manifest["rank"]),
+            labels.NODE: manifest["node"],
+            labels.RELEASE: manifest["release"],
+            labels.PROFILE: served["profile"],
+            labels.FAMILY: served["family"],
+            labels.TOOL: manifest["tool"],
+        }
+        if served["image"] not in self.engine_.images:
+            return Result(command, 1, "", f"Error response from daemon: No such image: {served['image']}\n")
+        started = Container(
+            id=f"{self.name}-{len(self.done)}",
+            name=f"{served['pair']}-vllm-1",
+            state="running",
+            image_id=self.engine_.images[served["image"]],
+            labels=marks,
+            started_at="2026-09-01T10:00:00.000000000Z",
+        )
+        self.engine_.add(started)
+        self.on_start(self, started)
+        return Result(command, 0, "", "")
+
+
+def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = archive.extractfile(member)
+    assert content is not None
+    return content.read()
+
+
+def _inspected(container: Container) -> dict[str, Any]:
+    """A container in the engine's own shape."""
+    return {
+        "Id": container.id,
+        "Name": f"/{container.name}",
+        "Image": container.image_id,
+        "RestartCount": container.restarts,
+        "State": {
+            "Status": container.state,
+            "Running": container.state == "running",
+            "StartedAt": container.started_at,
+            "ExitCode": container.exit_code or 0,
+            "OOMKilled": container.oom_killed,
+        },
+        "Config": {"Labels": dict(container.labels), "StopTimeout": container.stop_timeout_s},
+    }
+
+
+def _serve(connection: socket.socket, answerer: Answerer) -> None:
+    """Answer HTTP requests on one connection until its other side closes it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, answer = answerer(self.command, self.path, json.loads(body) if body else None)
+            content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = _answer  # noqa: N815  the names that the standard library calls
+
+        def log_message(self, *_: Any) -> None:
+            """A test's output is its own."""
+
+    with connection:
+        try:
+            Handler(connection, ("fake", 0), None)  # type: ignore[arg-type]  # a handler alone, without a server
+        except ConnectionError:
+            return
