@@ -1,0 +1,105 @@
+"""What the stand-in answers: plain English about two machines, the same for the same prompt at temperature 0."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SENTENCES = (
+    "The two machines share one model, and each of them holds half of every layer.",
+    "A request arrives at the head, which plans a step and tells the worker what to compute.",
+    "Both ranks exchange their partial sums over the cable before the next layer can begin.",
+    "A longer prompt takes more time before the first word, because all of it has to be read.",
+    "Draft tokens are proposed by a small head and accepted when the full model agrees.",
+    "The cache of keys and values is shared by all requests and frees its blocks when one ends.",
+    "When the pool is full, new requests wait in line until another one has finished.",
+    "Prefixes that were seen before do not have to be computed again.",
+    "If one of the machines stops, the other one can't go on alone.",
+    "A good check asks for a short answer and looks at the words that come back.",
+    "Numbers measured on a quiet pair tell more than numbers from a busy afternoon.",
+    "Most of the time is spent moving weights through memory, not on arithmetic.",
+)
+THOUGHTS = (
+    "The user asks a question, so I should first find out what is wanted.",
+    "There may be more than one way to read it, and the plain one is likely meant.",
+    "I will keep the answer short and say what matters first.",
+    "Let me check that each statement holds before I write it down.",
+)
+GARBAGE = ("锟斤拷", " the the", " �", "ÐµÑ", " <|place▁holder|>", "}}}", " 的的的", " assistant<", " zx")
+THOUGHT_TOKENS = {"low": 12, "high": 40, "max": 120}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole answer as tokens, already cut to what was asked for."""
+
+    thought: tuple[str, ...]
+    text: tuple[str, ...]
+    finish_reason: str
+
+    @property
+    def tokens(self) -> int:
+        return len(self.thought) + len(self.text)
+
+
+def compose(prompt: str, *, limit: int, temperature: float, effort: str | None, whole: bool, mode: str = "ok") -> Reply:
+    """Make the answer to a prompt, at most `limit` tokens long, the thinking included.
+
+    `effort` is None without thinking. `whole` goes on to the limit, as ignore_eos does. `mode` is the api switch.
+    """
+    chance = random.Random(prompt if temperature == 0 else None)  # noqa: S311  not a secret
+    if mode == "empty":
+        return Reply((), (), "stop")
+    thought = _words(_shuffled(chance, THOUGHTS), THOUGHT_TOKENS.get(effort or "", 40)) if effort else ()
+    if mode == "garbage":
+        text = tuple(chance.choice(GARBAGE) for _ in range(min(limit, 200)))
+    else:
+        text = _words(_shuffled(chance, SENTENCES), limit if whole else chance.randint(3, 5) * 15, whole=whole)
+    finish = "length" if whole or len(thought) + len(text) > limit else "stop"
+    thought = thought[:limit]
+    return Reply(thought, text[: limit - len(thought)], finish)
+
+
+def _shuffled(chance: random.Random, sentences: Sequence[str]) -> list[str]:
+    return chance.sample(sentences, len(sentences))
+
+
+def _words(sentences: Sequence[str], about: int, *, whole: bool = False) -> tuple[str, ...]:
+    """Tokens of whole sentences, at least `about` of them as far as there are any; exactly `about` when `whole`."""
+    tokens: list[str] = []
+    while True:
+        for sentence in sentences:
+            tokens += [f" {word}" for word in sentence.split()]
+            if len(tokens) >= about:
+                tokens[0] = tokens[0].lstrip()
+                return tuple(tokens[:about] if whole else tokens)
+
+
+def count_tokens(text: str) -> int:
+    """About four characters a token."""
+    return max(1, (len(text) + 3) // 4)
+
+
+def prompt_of(body: Mapping[str, Any]) -> str:
+    """The text of a request, chat or plain, as one string. Raises ValueError on what is neither."""
+    if "messages" in body:
+        messages = body["messages"]
+        if not isinstance(messages, list) or not messages:
+            raise ValueError("messages must be a list that is not empty")
+        return "\n".join(f"{message['role']}: {_content(message)}" for message in messages)
+    prompt = body.get("prompt")
+    if isinstance(prompt, list) and prompt:
+        first = prompt[0]
+        return str(first) if isinstance(first, str) else "tokn" * len(prompt)
+    if not isinstance(prompt, str):
+        raise ValueError("prompt is missing")  # noqa: TRY004  a client's mistake, not a type of ours
+    return prompt
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)

@@ -1,0 +1,1 @@
+"""Two real hosts on one Linux machine, for the tests that need them."""
