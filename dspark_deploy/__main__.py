@@ -1,0 +1,23 @@
+"""`dspark`, and `python -m dspark_deploy`."""
+
+from __future__ import annotations
+
+import sys
+
+from dspark_deploy.cli.commands import register_all
+from dspark_deploy.cli.group import main as run
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    if sys.platform == "win32":
+        sys.exit("dspark does not run on Windows itself: use it inside WSL")
+    for stream in (sys.stdout, sys.stderr):
+        # A log line or a name that the terminal's encoding can't show must not end the command.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are TextIOWrapper here
+    register_all()
+    sys.exit(run())
+
+
+if __name__ == "__main__":
+    main()

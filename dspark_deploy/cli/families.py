@@ -1,0 +1,38 @@
+"""`dspark families`."""
+
+from __future__ import annotations
+
+import click
+
+from dspark_deploy.cli.envelope import print_envelope
+from dspark_deploy.cli.options import Common, common_options
+from dspark_deploy.cli.text import columns, values_text
+from dspark_deploy.errors import ExitCode
+
+
+@click.command()
+@click.argument("name", required=False)
+@common_options
+def families(common: Common, name: str | None) -> int:
+    """List the image families, or show one: NAME, or a file.
+
+    A family is a runtime image's layout and switches: where vLLM lies in it, which variables and flags it knows, and
+    what it can't boot with. `dspark up --family NAME` runs a profile on another one.
+    """
+    from dspark_deploy.flow.catalogue import list_families, show_family
+
+    wish = common.wish()
+    if name is None:
+        lines = list_families(wish)
+        if common.json:
+            print_envelope("families", ExitCode.OK, result=lines)
+        else:
+            rows = [("FAMILY", "IMAGE", "TITLE"), *((each.name, each.image, each.title) for each in lines)]
+            click.echo(columns(rows))
+        return ExitCode.OK
+    detail = show_family(wish, name)
+    if common.json:
+        print_envelope("families", ExitCode.OK, result=detail)
+    else:
+        click.echo(values_text(f"{detail.name} ({detail.file})", detail.values))
+    return ExitCode.OK

@@ -1,0 +1,127 @@
+"""The `dspark` command: its group, and the one place where errors become text and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dspark_deploy import __version__
+from dspark_deploy.cli.envelope import print_envelope
+from dspark_deploy.cli.options import Common, common_options
+from dspark_deploy.cli.text import error_text
+from dspark_deploy.errors import ConfigError, DsparkError, ExitCode
+
+
+class Commands(click.Group):
+    """Commands in the order in which they are met, not in the alphabet's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """See click.Group."""
+        del ctx
+        return list(self.commands)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="dspark")
+@common_options
+@click.pass_context
+def cli(context: click.Context, common: Common) -> None:
+    """Serve DeepSeek-V4-Flash with vLLM on a pair of DGX Sparks, and know that it does.
+
+    \b
+    Describe the pair once in inventory.yaml (see inventory.example.yaml), then:
+      dspark up --profile agent-1m    start it: worker first, then head, and prove that it answers
+      dspark status                   what the pair does now
+      dspark logs -f                  what both ranks print
+      dspark down                     end it, and prove that nothing is left
+
+    \b
+    Exit codes: 0 done, 1 a fault of ours, 2 usage or configuration, 3 a check refused and nothing changed,
+    4 the launch failed and was undone, 5 a node can't be reached, 6 another run holds the lock,
+    7 a verification says no, 8 the pair is not as wanted, 130 interrupted.
+    """
+    context.obj = common
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command line and return its exit code. Nothing above this sees an exception."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = _wants_json(arguments)
+    try:
+        code = cli.main(args=arguments, prog_name="dspark", standalone_mode=False)
+    except DsparkError as error:
+        return _failed(error, arguments, as_json=as_json)
+    except click.ClickException as error:
+        return _usage(error, arguments, as_json=as_json)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted: nothing was changed", err=True)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of `dspark logs | head` has gone. Python would complain once more while it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except Exception as error:  # noqa: BLE001  the one place that turns a fault of ours into a report instead of a wall of text
+        return _bug(error, arguments, as_json=as_json)
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def _failed(error: DsparkError, arguments: list[str], *, as_json: bool) -> int:
+    if as_json:
+        print_envelope(_command(arguments), error.code, errors=[error])
+    click.echo(error_text(error), err=True)
+    return error.code
+
+
+def _usage(error: click.ClickException, arguments: list[str], *, as_json: bool) -> int:
+    if as_json:
+        known = ConfigError(error.format_message(), remedy="`dspark --help` lists commands and options")
+        print_envelope(_command(arguments), ExitCode.USAGE, errors=[known])
+    error.show()
+    return ExitCode.USAGE
+
+
+def _bug(error: Exception, arguments: list[str], *, as_json: bool) -> int:
+    """A fault of ours: the traceback goes into a file that can be attached to a report, not onto the screen."""
+    descriptor, name = tempfile.mkstemp(prefix="dspark-fault-", suffix=".txt", text=True)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"dspark {__version__}, Python {sys.version}\ncommand: {_command(arguments)}\n\n")
+        traceback.print_exception(error, file=file)
+    fault = _Fault(
+        f"a fault in dspark itself: {type(error).__name__}: {error}",
+        remedy=f"please report it with {Path(name)} attached; `dspark status` shows how the pair was left",
+    )
+    if as_json:
+        print_envelope(_command(arguments), ExitCode.BUG, errors=[fault])
+    click.echo(error_text(fault), err=True)
+    return ExitCode.BUG
+
+
+class _Fault(DsparkError):
+    code = ExitCode.BUG
+    id = "fault"
+
+
+def _command(arguments: list[str]) -> str:
+    """The command's name among the words of its line, for the envelope and the report."""
+    return next((word for word in arguments if word in cli.commands), "")
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Asked of the words themselves, since a command line that can't be parsed must be answered in JSON too."""
+    for number, word in enumerate(arguments):
+        if word.startswith("--output"):
+            following = arguments[number + 1] if number + 1 < len(arguments) else ""
+            return (word.partition("=")[2] or following) == "json"
+    return os.environ.get("DSPARK_OUTPUT") == "json"
+
+
+def register(*commands: Any) -> None:
+    """Add commands to the group, in this order."""
+    for command in commands:
+        cli.add_command(command)

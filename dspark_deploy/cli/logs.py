@@ -1,0 +1,59 @@
+"""`dspark logs`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import click
+
+from dspark_deploy.cli.envelope import plain
+from dspark_deploy.cli.options import Common, common_options
+from dspark_deploy.cli.values import duration, pattern
+from dspark_deploy.errors import ExitCode
+
+COLOURS = {"head": "cyan", "worker": "magenta"}
+
+
+@click.command()
+@click.argument("node", required=False, type=click.Choice(["head", "worker"]))
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines until both ranks end.")
+@click.option(
+    "--since", type=duration, metavar="DURATION", help="Only lines of the last 30s, 5m, 2h; by each node's own clock."
+)
+@click.option("--tail", type=click.IntRange(min=0), help="Last lines of each rank. Default: 200, or all with --since.")
+@click.option("--grep", type=pattern, metavar="REGEX", help="Only lines that match this regular expression.")
+@click.option("--raw", is_flag=True, help="The lines as the ranks printed them, without a prefix.")
+@common_options
+def logs(
+    common: Common,
+    node: str | None,
+    follow: bool,
+    since: float | None,
+    tail: int | None,
+    grep: re.Pattern[str] | None,
+    raw: bool,
+) -> int:
+    """What both ranks printed, merged on time, each line marked with its node.
+
+    With --output json one object a line. Exit 8 where no rank has a container.
+    """
+    from dspark_deploy.flow.logs import LogQuery, read_logs
+    from dspark_deploy.remote.clock import Interruption, SystemClock
+
+    query = LogQuery(
+        nodes=(node,) if node else ("head", "worker"),
+        follow=follow,
+        since_s=since,
+        tail=tail if tail is not None or since is not None else 200,
+        pattern=grep,
+    )
+    with Interruption() as interruption:
+        for line in read_logs(common.wish(), query, SystemClock(interruption)):
+            if common.json:
+                click.echo(json.dumps(plain(line)))
+            elif raw:
+                click.echo(line.text)
+            else:
+                click.echo(f"{click.style(f'{line.node:<6} |', fg=COLOURS[line.node])} {line.text}")
+    return ExitCode.OK

@@ -1,0 +1,49 @@
+"""`dspark profiles`."""
+
+from __future__ import annotations
+
+import click
+
+from dspark_deploy.cli.envelope import print_envelope
+from dspark_deploy.cli.options import Common, common_options
+from dspark_deploy.cli.text import columns, values_text
+from dspark_deploy.errors import ExitCode
+
+
+@click.command()
+@click.argument("name", required=False)
+@common_options
+def profiles(common: Common, name: str | None) -> int:
+    """List the profiles, or show one: NAME, or a file.
+
+    A profile says what to serve. Yours go into ./profiles or ~/.config/dspark/profiles; `extends: agent-1m` and the
+    values that differ are enough. Shown with `extends` followed and the place each value comes from.
+    """
+    from dspark_deploy.flow.catalogue import list_profiles, show_profile
+
+    wish = common.wish()
+    if name is None:
+        lines = list_profiles(wish)
+        if common.json:
+            print_envelope("profiles", ExitCode.OK, result=lines)
+        else:
+            rows = [("PROFILE", "FAMILY", "MODEL", "TOKENS", "SEQS", "TITLE")]
+            rows += [
+                (
+                    " = ".join((each.name, *each.aliases)),
+                    each.family,
+                    each.model,
+                    str(each.max_model_len),
+                    str(each.max_num_seqs),
+                    each.title,
+                )
+                for each in lines
+            ]
+            click.echo(columns(rows))
+        return ExitCode.OK
+    detail = show_profile(wish, name)
+    if common.json:
+        print_envelope("profiles", ExitCode.OK, result=detail)
+    else:
+        click.echo(values_text(f"{detail.name} ({detail.file})", detail.values, detail.sources))
+    return ExitCode.OK

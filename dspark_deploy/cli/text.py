@@ -1,0 +1,124 @@
+"""Reports as lines for people: one fact a line, nothing cut off, readable without colour."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dspark_deploy.errors import DsparkError
+    from dspark_deploy.flow.down import DownReport
+    from dspark_deploy.flow.report import PairReport, RankReport
+
+GOOD, BAD = "green", "red"
+
+
+def error_text(error: DsparkError) -> str:
+    """Three lines: what happened, why, what to do. `why` may hold several lines of its own."""
+    lines = [f"{click.style('error:', fg=BAD)} {error.message}"]
+    if error.why:
+        first, *rest = error.why.splitlines()
+        lines += [f"  why: {first}", *(f"       {line}" for line in rest)]
+    lines.append(f"  -> {error.remedy}")
+    return "\n".join(lines)
+
+
+def pair_text(report: PairReport) -> str:
+    """`status`, and the end of `up`."""
+    return "\n".join(_pair(report))
+
+
+def served_text(report: PairReport) -> str:
+    """The end of `up`: the pair, and how to call it."""
+    return "\n".join((*_pair(report), *_how_to_call(report)))
+
+
+def down_text(report: DownReport) -> str:
+    """What `down` ended."""
+    lines = []
+    for node in report.nodes:
+        if node.problem:
+            lines += [f"{node.node}: {click.style(node.problem, fg=BAD)}", f"  -> {node.remedy}"]
+        elif node.stopped:
+            lines.append(f"{node.node}: stopped {', '.join(node.stopped)}; nothing of {report.pair} is left")
+        else:
+            lines.append(f"{node.node}: nothing to stop")
+    return "\n".join(lines)
+
+
+def steps_text(steps: tuple[str, ...]) -> str:
+    """A plan's steps, numbered."""
+    return "\n".join(f"  {number}. {step}" for number, step in enumerate(steps, 1))
+
+
+def _pair(report: PairReport) -> Iterator[str]:
+    colour = GOOD if report.state == "serving" else BAD
+    yield f"{report.pair}: {click.style(str(report.state), fg=colour, bold=True)}"
+    if report.profile:
+        yield f"  profile   {report.profile} (family {report.family})"
+    if report.release:
+        yield f"  release   {report.release}"
+    if report.base_url:
+        yield f"  API       {report.base_url}"
+    if report.served_name:
+        yield f"  model     {report.served_name}, {report.max_model_len} tokens"
+    for rank in report.ranks:
+        yield f"  {rank.node:<8}  {_rank(rank)}"
+    if report.detail and report.state != "serving":
+        yield f"  -> {report.detail}"
+
+
+def _rank(rank: RankReport) -> str:
+    if rank.container is None:
+        return f"rank {rank.rank} {rank.state}" + (f": {rank.detail}" if rank.detail else "")
+    parts = [f"rank {rank.rank} {rank.state}"]
+    if rank.exit_code is not None:
+        parts.append(f"with exit code {rank.exit_code}")
+    if rank.started_at:
+        parts.append(
+            f"since {rank.started_at[:19]}Z" if rank.state == "running" else f"started {rank.started_at[:19]}Z"
+        )
+    if rank.restarts:
+        parts.append(f"({rank.restarts} restarts)")
+    parts.append(f"in {rank.container}")
+    if rank.detail:
+        parts.append(f"({rank.detail})")
+    return " ".join(parts)
+
+
+def _how_to_call(report: PairReport) -> Iterator[str]:
+    body = json.dumps({"model": report.served_name, "messages": [{"role": "user", "content": "Hello"}]})
+    yield ""
+    yield f"OpenAI clients: base URL {report.base_url}, model {report.served_name}, any API key"
+    yield f"  curl -s {report.base_url}/chat/completions -H 'Content-Type: application/json' -d '{body}'"
+    if report.answers_from_here is False:
+        yield "From this machine that address does not answer: call it from where the head can be reached,"
+        yield "  or set api.bind in the inventory to an address of the head that clients reach."
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows under each other; nothing is cut, the last column may be as long as it likes."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def values_text(title: str, values: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> str:
+    """One value a line, entries of a mapping as `key.entry`, each with its source where one is known."""
+    rows = []
+    for key, value in _flat(values):
+        source = (sources or {}).get(key, "")
+        rows.append((f"  {key}", json.dumps(value, ensure_ascii=False), f"# {source}" if source else ""))
+    return f"{title}\n{columns(rows)}"
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from ((f"{key}.{entry}", item) for entry, item in value.items())
+        else:
+            yield key, value

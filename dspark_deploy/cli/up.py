@@ -1,0 +1,88 @@
+"""`dspark up`."""
+
+from __future__ import annotations
+
+import click
+
+from dspark_deploy.cli.ask import asker
+from dspark_deploy.cli.envelope import print_envelope
+from dspark_deploy.cli.narrator import Narrator
+from dspark_deploy.cli.options import Common, change_options, common_options
+from dspark_deploy.cli.text import served_text, steps_text
+from dspark_deploy.cli.values import duration
+from dspark_deploy.errors import ExitCode
+
+
+@click.command()
+@click.option("--family", help="Image family to run it on, instead of the profile's own (see `dspark families`).")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one value of the profile. May be repeated.",
+)
+@click.option(
+    "--timeout",
+    type=duration,
+    metavar="DURATION",
+    default="40m",
+    show_default=True,
+    help="How long to wait for the API: 90s, 40m, 2h.",
+)
+@click.option(
+    "--rendezvous-timeout",
+    type=duration,
+    metavar="DURATION",
+    default="2m",
+    show_default=True,
+    help="How long the worker may take until it waits for the head.",
+)
+@change_options
+@common_options
+def up(
+    common: Common,
+    family: str | None,
+    overrides: tuple[str, ...],
+    timeout: float,
+    rendezvous_timeout: float,
+    dry_run: bool,
+    yes: bool,
+) -> int:
+    """Serve a profile on both nodes, and wait until it answers.
+
+    Checks both nodes, pushes the rendered files, stops what an older release runs, starts the worker, waits until it
+    is at the rendezvous, starts the head, watches both until the API answers with the planned model, and has it
+    generate text twice. A second `up` of the same profile changes nothing and says so.
+
+    Whatever fails is undone: what this run started is stopped on both nodes, and the release that served before
+    serves again. Ctrl-C does the same until both ranks are started; after that it detaches and leaves them booting.
+    """
+    from dspark_deploy.flow.up import bring_up, intend_up
+    from dspark_deploy.flow.wish import Limits
+    from dspark_deploy.remote.clock import Interruption, SystemClock
+
+    narrator = Narrator(quiet=common.quiet)
+    wish = common.wish(family=family, overrides=overrides)
+    with Interruption(narrator.what_runs) as interruption:
+        clock = SystemClock(interruption)
+        if dry_run:
+            plan = intend_up(wish, clock)
+            if common.json:
+                print_envelope("up", ExitCode.OK, result=plan, warnings=plan.warnings)
+            else:
+                head = "would change nothing; it would only wait and prove" if not plan.changes else "would"
+                lines = [
+                    f"up {head} (profile {plan.profile}, release {plan.release}):",
+                    steps_text(plan.steps),
+                ]
+                click.echo("\n".join((*lines, *(f"  {each}" for each in plan.overrides))))
+            return ExitCode.OK
+        report = bring_up(wish, Limits(timeout, rendezvous_timeout), narrator, clock, asker(yes=yes))
+    if common.json:
+        print_envelope("up", ExitCode.OK, result=report, warnings=report.warnings)
+    else:
+        if not report.changed:
+            click.echo(f"{report.pair} already serves this release: nothing was changed")
+        click.echo(served_text(report))
+    return ExitCode.OK

@@ -1,0 +1,114 @@
+"""From a command line to what is meant: files and variables read, nothing asked of any node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dspark_deploy.errors import ConfigError
+from dspark_deploy.facts.node import NodeFacts
+from dspark_deploy.flow.catalogue import catalogue_of
+from dspark_deploy.flow.wish import Wish
+from dspark_deploy.inventory import Inventory, Node, load_inventory
+from dspark_deploy.plan.catalogue import Catalogue
+from dspark_deploy.plan.deployment import Deployment
+from dspark_deploy.plan.resolve import Workload, resolve, resolve_workload
+from dspark_deploy.profile import OVERRIDABLE
+from dspark_deploy.settings import Settings, load_settings
+from dspark_deploy.strict import Given
+
+
+@dataclass(frozen=True, slots=True)
+class Intention:
+    """What the user means, as far as this machine can tell."""
+
+    inventory: Inventory
+    catalogue: Catalogue
+    workload: Workload
+    warnings: tuple[str, ...]
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The image references that a probe has to look up."""
+        return (self.workload.image,)
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """The folders that a probe has to look at, by node, as the inventory has them."""
+        return {node: _folders(known) for node, known in _nodes(self.inventory).items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left for a node to tell."""
+        return all(_complete(node) for node in _nodes(self.inventory).values())
+
+    def resolve(self, facts: Mapping[str, NodeFacts] | None) -> Deployment:
+        """The deployment; `facts` fill in what the inventory leaves open."""
+        return resolve(self.inventory, self.catalogue, self.workload, facts)
+
+
+def load_intention(wish: Wish) -> Intention:
+    """Read inventory, variables, profile, model and family. Raises ConfigError with file, line and key."""
+    settings = read_settings(wish)
+    inventory = _inventory(settings, wish)
+    profile = wish.profile or settings.profile or inventory.profile
+    if profile is None:
+        raise ConfigError(
+            f"no profile is named, and {settings.inventory} has no default",
+            remedy="add `-p agent-1m`, or `profile: agent-1m` to the inventory; `dspark profiles` lists them",
+        )
+    catalogue = catalogue_of(wish)
+    workload = resolve_workload(catalogue, profile, (*_flags(wish), *settings.given))
+    return Intention(inventory, catalogue, workload, settings.warnings)
+
+
+def load_inventory_of(wish: Wish) -> Inventory:
+    """The inventory alone, for commands that serve no profile."""
+    return _inventory(read_settings(wish), wish)
+
+
+def read_settings(wish: Wish) -> Settings:
+    """Variables and the `.env` beside the inventory."""
+    return load_settings(wish.environment, OVERRIDABLE, inventory=wish.inventory, directory=wish.directory)
+
+
+def _inventory(settings: Settings, wish: Wish) -> Inventory:
+    inventory = load_inventory(settings.inventory)
+    ssh_config = wish.ssh_config or settings.ssh_config or inventory.ssh_config
+    return inventory.model_copy(update={"ssh_config": _existing(ssh_config)})
+
+
+def _existing(ssh_config: Path | None) -> Path | None:
+    """`ssh -G` takes a missing file for an empty one, and would then dial the alias as if it were a name."""
+    if ssh_config is not None and not ssh_config.is_file():
+        raise ConfigError(f"ssh_config {ssh_config} does not exist", remedy="name a file that exists, or leave it out")
+    return ssh_config
+
+
+def _flags(wish: Wish) -> tuple[Given, ...]:
+    """The command line's own overrides, the strongest first: of two for one key the later one counts."""
+    given = [_set(text) for text in reversed(wish.overrides)]
+    if wish.family is not None:
+        given.insert(0, Given("family", wish.family, "--family"))
+    return tuple(given)
+
+
+def _set(text: str) -> Given:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {text}: not KEY=VALUE", remedy="write --set max_num_seqs=4")
+    return Given(key.strip(), value, "--set")
+
+
+def _nodes(inventory: Inventory) -> dict[str, Node]:
+    return {"head": inventory.head, "worker": inventory.worker}
+
+
+def _folders(node: Node) -> tuple[str, ...]:
+    return (node.hf_home,) if node.hub_cache is None else (node.hf_home, node.hub_cache)
+
+
+def _complete(node: Node) -> bool:
+    wiring: Sequence[object] = (node.fabric.interface, node.fabric.address, node.fabric.hca)
+    return "auto" not in wiring and not any(folder.startswith("~") for folder in _folders(node))

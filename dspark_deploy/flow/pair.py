@@ -1,0 +1,79 @@
+"""Open both nodes at once, and close whatever was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from dspark_deploy.errors import NodeUnreachable
+from dspark_deploy.flow.wish import Wish
+from dspark_deploy.inventory import Inventory
+from dspark_deploy.remote.clock import Clock
+from dspark_deploy.remote.connect import open_host
+from dspark_deploy.remote.host import Host
+from dspark_deploy.remote.parallel import attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The nodes that answered, and why the others did not."""
+
+    hosts: Mapping[str, Host]
+    unreachable: Mapping[str, NodeUnreachable]
+
+
+@contextmanager
+def reach_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Reached]:
+    """Open what can be opened. For commands that have something to say about the other node too."""
+    nodes = {"head": inventory.head, "worker": inventory.worker}
+    work = {
+        name: partial(
+            open_host,
+            name,
+            node.spec,
+            ssh_config=inventory.ssh_config,
+            accept_new_host_keys=wish.accept_new_host_keys,
+            fabric_address=None if node.fabric.address == "auto" else node.fabric.address,
+        )
+        for name, node in nodes.items()
+    }
+    outcomes = attempt(work, clock)
+    hosts: dict[str, Host] = {}
+    unreachable: dict[str, NodeUnreachable] = {}
+    bug: BaseException | None = None
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, NodeUnreachable):
+            unreachable[name] = outcome
+        elif isinstance(outcome, BaseException):
+            bug = outcome
+        else:
+            hosts[name] = outcome
+    try:
+        if bug is not None:
+            raise bug
+        yield Reached(hosts, unreachable)
+    finally:
+        for host in hosts.values():
+            host.close()
+
+
+@contextmanager
+def open_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Mapping[str, Host]]:
+    """Open both. Raises NodeUnreachable, which tells of the second node too where neither answers."""
+    with reach_pair(inventory, wish, clock) as reached:
+        if reached.unreachable:
+            raise _unreachable(list(reached.unreachable.values()))
+        yield reached.hosts
+
+
+def _unreachable(errors: list[NodeUnreachable]) -> NodeUnreachable:
+    first, *others = errors
+    also = "\n".join(f"and {other.message}" for other in others)
+    return NodeUnreachable(
+        first.message,
+        why="\n".join(part for part in (first.why, also) if part),
+        remedy=first.remedy,
+        node=first.node,
+    )

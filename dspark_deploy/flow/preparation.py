@@ -1,0 +1,106 @@
+"""Everything `up` knows before it changes anything: what is wanted, what runs, and the steps between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dspark_deploy.checks.every import check_start
+from dspark_deploy.checks.finding import Finding, refuse
+from dspark_deploy.facts.node import Container, NodeFacts
+from dspark_deploy.flow.intention import Intention
+from dspark_deploy.flow.releases import read_served
+from dspark_deploy.plan.deployment import Deployment
+from dspark_deploy.plan.launch import Step, plan_up
+from dspark_deploy.plan.served import Served, served_by
+from dspark_deploy.plan.situation import Situation, read_situation
+from dspark_deploy.remote.clock import Clock
+from dspark_deploy.remote.host import Host
+from dspark_deploy.render.release import Release
+from dspark_deploy.render.render import render
+from dspark_deploy.watch.gather import gather
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The release that serves now and would be brought back."""
+
+    release: str
+    served: Served
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A start that its checks let pass."""
+
+    deployment: Deployment
+    release: Release
+    served: Served
+    facts: Mapping[str, NodeFacts]
+    situation: Situation
+    findings: tuple[Finding, ...]
+    steps: tuple[Step, ...]
+    previous: Previous | None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should look at, though it stops nothing."""
+        found = (finding.message for finding in self.findings if finding.status == "warn")
+        return (*self.deployment.warnings, *found)
+
+    def running(self) -> dict[str, Container]:
+        """The ranks that run, by node."""
+        alive = {node: self.situation.alive(node) for node in self.facts}
+        return {node: container for node, container in alive.items() if container is not None}
+
+    def broken(self) -> Prepared:
+        """The same, knowing that what runs does not serve: it is stopped and started again."""
+        steps = plan_up(self.release.id, _kept(self.facts), self.situation, as_it_runs=False)
+        return replace(self, steps=steps, previous=None)
+
+
+def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Prepared:
+    """Probe both nodes, resolve, check, render and plan. Changes nothing; raises CheckRefused or ConfigError."""
+    facts = gather(hosts, intention.inventory.name, clock, images=intention.images, paths=intention.paths)
+    deployment = intention.resolve(facts)
+    findings = check_start(deployment, facts)
+    refuse(findings)
+    release = render(deployment)
+    situation = read_situation(deployment.pair, facts)
+    as_it_runs = _as_it_runs(release.id, deployment, situation, facts)
+    return Prepared(
+        deployment=deployment,
+        release=release,
+        served=served_by(deployment),
+        facts=facts,
+        situation=situation,
+        findings=findings,
+        steps=plan_up(release.id, _kept(facts), situation, as_it_runs=as_it_runs),
+        previous=None if as_it_runs else _previous(hosts, deployment.pair, facts, situation),
+    )
+
+
+def _kept(facts: Mapping[str, NodeFacts]) -> dict[str, tuple[str, ...]]:
+    return {node: known.releases for node, known in facts.items()}
+
+
+def _as_it_runs(release: str, deployment: Deployment, situation: Situation, facts: Mapping[str, NodeFacts]) -> bool:
+    """Both ranks run this release, on what the tag names now: an image that was pulled since is not running yet."""
+    if situation.release != release:
+        return False
+    for node, known in facts.items():
+        container = situation.alive(node)
+        named = {image.id for image in known.images if image.reference == deployment.image}
+        if container is None or container.image_id not in named or release not in known.releases:
+            return False
+    return True
+
+
+def _previous(
+    hosts: Mapping[str, Host], pair: str, facts: Mapping[str, NodeFacts], situation: Situation
+) -> Previous | None:
+    release = situation.release
+    if release is None or not all(release in known.releases for known in facts.values()):
+        return None
+    served = read_served(hosts["head"], pair, facts["head"], release)
+    return None if served is None else Previous(release, served)

@@ -1,0 +1,53 @@
+"""What a changing run leaves on the controller: a folder with its outcome and, where it failed, both logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dspark_deploy.errors import ConfigError
+
+
+class Record:
+    """One run's folder. Made when something is written into it, readable by its owner alone."""
+
+    def __init__(self, state_home: Path, pair: str, command: str, now: datetime | None = None) -> None:
+        self._began = now or datetime.now(UTC)
+        self.command = command
+        self.path = state_home / "dspark" / pair / "runs" / f"{self._began:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+    @property
+    def began(self) -> str:
+        """When the run began, RFC 3339."""
+        return self._began.isoformat(timespec="seconds")
+
+    def outcome(self, facts: Mapping[str, Any]) -> None:
+        """Keep how it ended."""
+        document = {"command": self.command, "began": self.began, **facts}
+        self._write("run.json", json.dumps(document, indent=2) + "\n")
+
+    def log(self, node: str, lines: Iterable[str]) -> None:
+        """Keep what a rank printed."""
+        self._write(f"{node}.log", "".join(f"{line.rstrip()}\n" for line in lines))
+
+    def _write(self, name: str, text: str) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise ConfigError(
+                f"the run's record can't be written to {self.path}: {error.strerror}",
+                remedy="free or mend that folder, or point XDG_STATE_HOME elsewhere",
+            ) from error
+
+
+def state_home(environment: Mapping[str, str], home: Path) -> Path:
+    """Where records lie on this controller."""
+    return Path(environment.get("XDG_STATE_HOME") or home / ".local" / "state")

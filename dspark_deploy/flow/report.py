@@ -1,0 +1,78 @@
+"""What flows return: plain values that become text or JSON in cli/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dspark_deploy.facts import labels
+from dspark_deploy.facts.node import Container
+from dspark_deploy.plan.situation import Situation, State
+
+NUMBERS = {"head": 0, "worker": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class RankReport:
+    """One rank as its node shows it. `state` is docker's word, `absent` or `unreachable`."""
+
+    node: str
+    rank: int
+    state: str
+    container: str | None = None
+    started_at: str | None = None
+    restarts: int = 0
+    exit_code: int | None = None
+    release: str | None = None
+    detail: str = ""  # why, where the state needs a reason
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """The pair: its word, what it serves, and both ranks."""
+
+    pair: str
+    state: State
+    profile: str | None
+    family: str | None
+    release: str | None
+    base_url: str | None
+    ranks: tuple[RankReport, ...]
+    served_name: str | None = None
+    max_model_len: int | None = None
+    detail: str = ""  # one sentence on why this word, and what to type
+    answers_from_here: bool | None = None  # None: not tried
+    changed: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict)  # phase -> seconds, in order
+    pushed_bytes: int = 0
+    warnings: tuple[str, ...] = ()
+    record: str | None = None  # where the run's record lies on the controller
+
+
+def rank_reports(situation: Situation, unreachable: Mapping[str, str]) -> tuple[RankReport, ...]:
+    """Both ranks, head first. `unreachable` is node -> reason."""
+    return tuple(_rank(node, situation, unreachable) for node in NUMBERS)
+
+
+def _rank(node: str, situation: Situation, unreachable: Mapping[str, str]) -> RankReport:
+    number = NUMBERS[node]
+    if node in unreachable:
+        return RankReport(node, number, "unreachable", detail=unreachable[node])
+    container = situation.alive(node) or next(iter(situation.own.get(node, ())), None)
+    if container is None:
+        return RankReport(node, number, "absent")
+    return _of(node, number, container)
+
+
+def _of(node: str, number: int, container: Container) -> RankReport:
+    return RankReport(
+        node=node,
+        rank=number,
+        state=container.state,
+        container=container.name,
+        started_at=container.started_at,
+        restarts=container.restarts,
+        exit_code=container.exit_code if container.state == "exited" else None,
+        release=container.labels.get(labels.RELEASE),
+        detail="killed for lack of memory" if container.oom_killed else "",
+    )

@@ -1,0 +1,33 @@
+"""What a command line asks for, before any file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Confirm = Callable[[str], None]
+"""Shows a text and returns when the user agrees; raises Declined otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """None and empty mean: not said here, so the next source decides."""
+
+    inventory: Path | None = None
+    profile: str | None = None
+    family: str | None = None
+    overrides: tuple[str, ...] = ()  # `key=value`, as --set had them
+    ssh_config: Path | None = None
+    accept_new_host_keys: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path = Path()  # where relative names are looked for
+    home: Path = Path()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long `up` waits."""
+
+    api_s: float = 40 * 60.0  # published boots take 5 to 12 minutes, a cold kernel cache more
+    rendezvous_s: float = 120.0

@@ -1,0 +1,1 @@
+"""What to ask the served API and how to judge it."""
