@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from dspark_deploy.errors import LaunchFailed, StepFailed
 from dspark_deploy.facts import labels
 from dspark_deploy.facts.node import Container
 from dspark_deploy.plan.situation import ALIVE
+from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host, Result
+from dspark_deploy.remote.parallel import together
 
 COMPOSE_UP_S = 120  # creates and starts one container from a local image: a slow disk at most
 
 
-def start_rank(host: Host, pair: str, release: str) -> Container:
-    """Run the node's half of `release` and return its container. Raises LaunchFailed with the engine's own words."""
+def start_rank(host: Host, pair: str, release: str, clock: Clock) -> Container:
+    """Run the node's half of `release` and return its container. Raises LaunchFailed with the engine's own words.
+
+    The engine's connection opens while compose works: it is needed right after, and takes as long as a start.
+    """
     directory = f".local/share/dspark/{pair}/releases/{release}"
     command = ("docker", "compose", "-p", pair, "-f", "compose.yaml", "up", "-d", "--no-build")
-    result = host.run(command, timeout_s=COMPOSE_UP_S, cwd=directory)
+    work: dict[str, Callable[[], Any]] = {
+        "compose": partial(host.run, command, timeout_s=COMPOSE_UP_S, cwd=directory),
+        "engine": lambda: host.engine().containers(pair),
+    }
+    result: Result = together(work, clock)["compose"]
     if result.returncode != 0:
         raise _compose_failed(host, result)
     for container in host.engine().containers(pair):

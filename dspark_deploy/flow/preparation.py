@@ -40,7 +40,8 @@ class Prepared:
     situation: Situation
     findings: tuple[Finding, ...]
     steps: tuple[Step, ...]
-    previous: Previous | None
+    ends: str | None  # the release that runs on both ranks and would be stopped
+    previous: Previous | None  # the same, where it can be brought back
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -54,9 +55,9 @@ class Prepared:
         return {node: container for node, container in alive.items() if container is not None}
 
     def broken(self) -> Prepared:
-        """The same, knowing that what runs does not serve: it is stopped and started again."""
+        """The same, knowing that what runs does not serve: it is stopped and started again, and nobody loses it."""
         steps = plan_up(self.release.id, _kept(self.facts), self.situation, as_it_runs=False)
-        return replace(self, steps=steps, previous=None)
+        return replace(self, steps=steps, ends=None, previous=None)
 
 
 def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Prepared:
@@ -76,6 +77,7 @@ def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Pr
         situation=situation,
         findings=findings,
         steps=plan_up(release.id, _kept(facts), situation, as_it_runs=as_it_runs),
+        ends=None if as_it_runs else situation.release,
         previous=None if as_it_runs else _previous(hosts, deployment.pair, facts, situation),
     )
 
@@ -102,5 +104,5 @@ def _previous(
     release = situation.release
     if release is None or not all(release in known.releases for known in facts.values()):
         return None
-    served = read_served(hosts["head"], pair, facts["head"], release)
+    served = read_served(hosts["head"], pair, release)
     return None if served is None else Previous(release, served)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dspark_deploy.errors import ConfigError
-
 
 class Record:
-    """One run's folder. Made when something is written into it, readable by its owner alone."""
+    """One run's folder. Made when something is written into it, readable by its owner alone.
 
-    def __init__(self, state_home: Path, pair: str, command: str, now: datetime | None = None) -> None:
-        self._began = now or datetime.now(UTC)
+    A record that can't be written is told to `warn` and stops nothing: the pair matters more.
+    """
+
+    def __init__(self, state_home: Path, pair: str, command: str, warn: Callable[[str], None]) -> None:
+        self._began = datetime.now(UTC)
+        self._warn = warn
         self.command = command
         self.path = state_home / "dspark" / pair / "runs" / f"{self._began:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
@@ -42,10 +44,7 @@ class Record:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise ConfigError(
-                f"the run's record can't be written to {self.path}: {error.strerror}",
-                remedy="free or mend that folder, or point XDG_STATE_HOME elsewhere",
-            ) from error
+            self._warn(f"the run's record can't be written to {self.path}: {error.strerror}")
 
 
 def state_home(environment: Mapping[str, str], home: Path) -> Path:

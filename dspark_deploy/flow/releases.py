@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.plan.served import Served
 from dspark_deploy.remote.host import Host
 from dspark_deploy.render.manifest import parse_served
@@ -10,10 +9,8 @@ from dspark_deploy.render.manifest import parse_served
 READ_S = 15
 
 
-def read_served(host: Host, pair: str, known: NodeFacts, release: str) -> Served | None:
+def read_served(host: Host, pair: str, release: str) -> Served | None:
     """From the manifest that the node keeps; None where it keeps none, or one of another tool version's shape."""
-    if release not in known.releases:
-        return None
     manifest = f".local/share/dspark/{pair}/releases/{release}/manifest.json"
     result = host.run(("cat", manifest), timeout_s=READ_S)
     return parse_served(result.stdout) if result.returncode == 0 else None

@@ -106,7 +106,7 @@ class Stage:
     def _start(self, step: StartRank) -> str:
         self.touched = True
         host = self._hosts[step.node]
-        container = start_rank(host, self._served.pair, step.release)
+        container = start_rank(host, self._served.pair, step.release, self._clock.shielded())
         self.watches[step.node] = RankWatch(host, container, self._served.rendezvous_marker)
         return container.name
 

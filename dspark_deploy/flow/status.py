@@ -6,18 +6,17 @@ from collections.abc import Mapping
 
 from dspark_deploy.errors import NodeUnreachable
 from dspark_deploy.facts import labels
-from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.flow.intention import load_inventory_of
 from dspark_deploy.flow.pair import reach_pair
 from dspark_deploy.flow.releases import read_served
 from dspark_deploy.flow.report import PairReport, rank_reports
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.plan.served import Served
-from dspark_deploy.plan.situation import Situation, State, read_situation, state_of_containers
+from dspark_deploy.plan.situation import Situation, State, state_of_containers
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.served import ServedApi
-from dspark_deploy.watch.gather import gather
+from dspark_deploy.watch.gather import look
 from dspark_deploy.watch.generation import Generation, ask_for_a_token
 
 _WORD = {
@@ -41,22 +40,18 @@ def read_status(wish: Wish, clock: Clock) -> PairReport:
     """Both nodes as they are now. A node that can't be reached makes it UNKNOWN; the other is still told."""
     inventory = load_inventory_of(wish)
     with reach_pair(inventory, wish, clock) as reached:
-        facts = gather(reached.hosts, inventory.name, clock)
-        situation = read_situation(inventory.name, facts)
+        situation = look(reached.hosts, inventory.name, clock)
         if reached.unreachable:
             return _report(inventory.name, State.UNKNOWN, situation, None, reached.unreachable, None, "")
         state = state_of_containers(situation)
         if state is not State.BOOTING:
             return _report(inventory.name, state, situation, None, {}, None, "")
-        return _whole(inventory.name, reached.hosts, facts, situation, clock)
+        return _whole(inventory.name, reached.hosts["head"], situation, clock)
 
 
-def _whole(
-    pair: str, hosts: Mapping[str, Host], facts: Mapping[str, NodeFacts], situation: Situation, clock: Clock
-) -> PairReport:
+def _whole(pair: str, head: Host, situation: Situation, clock: Clock) -> PairReport:
     """Both ranks run the same release: its API decides between booting, serving and wedged."""
-    head = hosts["head"]
-    served = read_served(head, pair, facts["head"], situation.release or "")
+    served = read_served(head, pair, situation.release or "")
     if served is None:
         detail = f"the head keeps no readable manifest of release {situation.release}, so its API can't be asked"
         return _report(pair, State.UNKNOWN, situation, None, {}, None, detail)

@@ -20,11 +20,11 @@ from dspark_deploy.flow.stage import Stage
 from dspark_deploy.flow.undo import undo
 from dspark_deploy.flow.wish import Confirm, Limits, Wish
 from dspark_deploy.plan.launch import Step, changes
-from dspark_deploy.plan.situation import State, read_situation
+from dspark_deploy.plan.situation import State
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.reach import answers
-from dspark_deploy.watch.gather import gather
+from dspark_deploy.watch.gather import look
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,18 @@ def bring_up(wish: Wish, limits: Limits, observer: Observer, clock: Clock, confi
     NotAsWanted where that could not be confirmed, Interrupted saying what was left.
     """
     intention = load_intention(wish)
-    record = Record(state_home(wish.environment, wish.home), intention.inventory.name, "up")
+    record = Record(state_home(wish.environment, wish.home), intention.inventory.name, "up", observer.warn)
     owner = {"who": f"{getpass.getuser()}@{socket.gethostname()}", "pid": os.getpid(), "since": record.began}
     with (
         open_pair(intention.inventory, wish, clock) as hosts,
         locked(hosts, intention.inventory.name, {**owner, "command": "dspark up"}),
     ):
-        return _Run(intention, limits, observer, clock, confirm, hosts, record).up()
+        return BringUp(intention, limits, observer, clock, confirm, hosts, record).up()
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """One `up` under its lock."""
+class BringUp:
+    """One `up` on open nodes, under their lock."""
 
     intention: Intention
     limits: Limits
@@ -90,6 +90,7 @@ class _Run:
     record: Record
 
     def up(self) -> PairReport:
+        """See bring_up."""
         began = self.clock.now()
         prepared = prepare(self.intention, self.hosts, self.clock)
         checked_s = self.clock.now() - began
@@ -119,9 +120,9 @@ class _Run:
         return self._take(prepared, prepared.steps)
 
     def _ask(self, prepared: Prepared) -> None:
-        if prepared.situation.release is not None:
+        if prepared.ends is not None:
             steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(prepared.steps, 1))
-            self.confirm(f"This ends what {prepared.served.pair} serves now:\n{steps}")
+            self.confirm(f"this ends release {prepared.ends}, which {prepared.served.pair} serves now:\n{steps}")
 
     def _take(self, prepared: Prepared, steps: tuple[Step, ...]) -> Stage:
         stage = self._stage(prepared)
@@ -141,21 +142,21 @@ class _Run:
         return Stage(self.hosts, prepared.served, self.observer, self.clock, self.limits)
 
     def _undone(self, error: DsparkError, stage: Stage, prepared: Prepared) -> DsparkError:
-        """Keep both logs, stop what was started, bring back what served; the error to raise then."""
+        """Stop what was started, bring back what served, keep both logs; the error to raise then."""
+        ending = ""
+        if stage.touched:
+            ending = undo(self.hosts, prepared, self.limits, self.observer, self.clock.shielded())
         for node, watch in stage.watches.items():
             self.record.log(node, (line.text for line in watch.lines()))
         self.record.outcome({"outcome": error.id, "message": error.message, "release": prepared.release.id})
-        if not stage.touched:
-            return error
-        ending = undo(self.hosts, prepared, self.limits, self.observer, self.clock.shielded())
-        logs = f"both logs: {self.record.path}" if stage.watches else ""
+        logs = f"what the ranks printed: {self.record.path}" if stage.watches else ""
         error.why = "\n".join(part for part in (error.why, ending, logs) if part)
         return error
 
     def _report(self, prepared: Prepared, stage: Stage, seconds: Mapping[str, float]) -> PairReport:
         served = prepared.served
         base_url = served.base_url(self.hosts["head"].address)
-        facts = gather(self.hosts, served.pair, self.clock)
+        situation = look(self.hosts, served.pair, self.clock)
         return PairReport(
             pair=served.pair,
             state=State.SERVING,
@@ -163,7 +164,7 @@ class _Run:
             family=served.family,
             release=prepared.release.id,
             base_url=base_url,
-            ranks=rank_reports(read_situation(served.pair, facts), {}),
+            ranks=rank_reports(situation, {}),
             served_name=served.served_name,
             max_model_len=served.max_model_len,
             answers_from_here=answers(base_url),

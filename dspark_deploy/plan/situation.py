@@ -51,12 +51,17 @@ class Situation:
 
 
 def read_situation(pair: str, facts: Mapping[str, NodeFacts]) -> Situation:
-    """Sort each node's containers into the pair's own and foreign ones, by label only."""
+    """Each node's containers as its probe saw them."""
+    return sort_containers(pair, {node: known.containers for node, known in facts.items()})
+
+
+def sort_containers(pair: str, containers: Mapping[str, tuple[Container, ...]]) -> Situation:
+    """Each node's containers as the pair's own and foreign ones, by label only."""
     own: dict[str, tuple[Container, ...]] = {}
     foreign: dict[str, tuple[Container, ...]] = {}
-    for node, known in facts.items():
-        own[node] = tuple(each for each in known.containers if each.labels.get(labels.PAIR) == pair)
-        foreign[node] = tuple(each for each in known.containers if each.labels.get(labels.PAIR) != pair)
+    for node, found in containers.items():
+        own[node] = tuple(each for each in found if each.labels.get(labels.PAIR) == pair)
+        foreign[node] = tuple(each for each in found if each.labels.get(labels.PAIR) != pair)
     return Situation(own, foreign)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from dspark_deploy.facts.node import NodeFacts
+from dspark_deploy.facts.node import Container, NodeFacts
 from dspark_deploy.facts.parse import parse_probe
+from dspark_deploy.plan.situation import Situation, sort_containers
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import together
@@ -32,3 +33,16 @@ def gather(
         return parse_probe(host.name, host.call("probe", request, timeout_s=PROBE_S))
 
     return together({node: partial(probe, host) for node, host in hosts.items()}, clock)
+
+
+def look(hosts: Mapping[str, Host], pair: str, clock: Clock) -> Situation:
+    """What runs of the pair now: its engines are asked, nothing else of the nodes is read.
+
+    Raises StepFailed or NodeUnreachable, naming the node.
+    """
+    work = {node: partial(_containers, host, pair) for node, host in hosts.items()}
+    return sort_containers(pair, together(work, clock))
+
+
+def _containers(host: Host, pair: str) -> tuple[Container, ...]:
+    return host.engine().containers(pair)

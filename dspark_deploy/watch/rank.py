@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from dspark_deploy.errors import DsparkError, LaunchFailed
 from dspark_deploy.facts.node import Container
-from dspark_deploy.remote.host import Engine, Host, LogLine
+from dspark_deploy.remote.host import Engine, Host, LogLine, Logs
 
 KEPT_LINES = 4000  # of each rank; a boot prints about 1500
 SHOWN_LINES = 8  # in an error
@@ -24,6 +22,7 @@ class RankWatch:
         self._marker = marker
         self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
         self._closed = threading.Event()
+        self._logs: Logs | None = None
         self._stream_error: DsparkError | None = None
         self.marked = threading.Event()  # the marker was printed
         self._thread = threading.Thread(target=self._follow, args=(host.engine(),), daemon=True)
@@ -56,6 +55,8 @@ class RankWatch:
     def close(self) -> None:
         """Stop following. The container is not touched."""
         self._closed.set()
+        if self._logs is not None:
+            self._logs.close()
 
     def drain(self, timeout_s: float = 1.0) -> None:
         """Let the log of a rank that ended arrive before it is quoted."""
@@ -72,7 +73,8 @@ class RankWatch:
 
     def _follow(self, engine: Engine) -> None:
         try:
-            for line in engine.logs(self._container.id, follow=True):
+            self._logs = engine.logs(self._container.id, follow=True)
+            for line in self._logs:
                 self._lines.append(line)
                 if self._marker and self._marker in line.text:
                     self.marked.set()
@@ -81,13 +83,3 @@ class RankWatch:
         except DsparkError as error:
             # The container's own state, not its log, decides whether the rank lives; the reason is kept for show.
             self._stream_error = error
-
-
-@contextmanager
-def watched(watches: list[RankWatch]) -> Iterator[list[RankWatch]]:
-    """Close every watch in the list at the end, those that the body adds included."""
-    try:
-        yield watches
-    finally:
-        for watch in watches:
-            watch.close()
