@@ -11,7 +11,7 @@ from dspark_deploy.cli.text import down_text
 from dspark_deploy.errors import ExitCode
 
 
-@click.command()
+@click.command(short_help="End the pair, and prove that nothing is left.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be stopped and stop nothing.")
 @common_options
 def down(common: Common, dry_run: bool) -> int:

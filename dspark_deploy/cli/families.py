@@ -10,7 +10,7 @@ from dspark_deploy.cli.text import columns, values_text
 from dspark_deploy.errors import ExitCode
 
 
-@click.command()
+@click.command(short_help="List the image families, or show one.")
 @click.argument("name", required=False)
 @common_options
 def families(common: Common, name: str | None) -> int:

@@ -15,7 +15,7 @@ from dspark_deploy.errors import ExitCode
 COLOURS = {"head": "cyan", "worker": "magenta"}
 
 
-@click.command()
+@click.command(short_help="What both ranks print, merged on time.")
 @click.argument("node", required=False, type=click.Choice(["head", "worker"]))
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines until both ranks end.")
 @click.option(

@@ -11,7 +11,7 @@ from dspark_deploy.cli.options import Common, common_options
 from dspark_deploy.errors import ExitCode
 
 
-@click.command()
+@click.command(short_help="Write both nodes' files, as `up` would push them.")
 @click.option(
     "--dir", "directory", required=True, type=click.Path(path_type=Path, file_okay=False), help="Where to write them."
 )

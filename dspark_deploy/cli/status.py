@@ -10,7 +10,7 @@ from dspark_deploy.cli.text import pair_text
 from dspark_deploy.errors import ExitCode
 
 
-@click.command()
+@click.command(short_help="The pair in one word, and both ranks.")
 @common_options
 def status(common: Common) -> int:
     """What the pair does now, in one word: serving, booting, split, mixed, wedged, down or unknown.

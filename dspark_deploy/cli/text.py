@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dspark_deploy.errors import DsparkError
     from dspark_deploy.flow.down import DownReport
     from dspark_deploy.flow.report import PairReport, RankReport
+    from dspark_deploy.flow.up import PlanReport
 
 GOOD, BAD = "green", "red"
 
@@ -49,9 +50,16 @@ def down_text(report: DownReport) -> str:
     return "\n".join(lines)
 
 
-def steps_text(steps: tuple[str, ...]) -> str:
-    """A plan's steps, numbered."""
-    return "\n".join(f"  {number}. {step}" for number, step in enumerate(steps, 1))
+def plan_text(plan: PlanReport) -> str:
+    """`up -n`: the steps, and every value that did not come from its usual place."""
+    what = "would take these steps" if plan.changes else "would change nothing, only wait and prove"
+    return "\n".join(
+        (
+            f"up {what} (profile {plan.profile}, family {plan.family}, release {plan.release}):",
+            *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)),
+            *(f"override: {each}" for each in plan.overrides),
+        )
+    )
 
 
 def _pair(report: PairReport) -> Iterator[str]:

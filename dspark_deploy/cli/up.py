@@ -8,12 +8,12 @@ from dspark_deploy.cli.ask import asker
 from dspark_deploy.cli.envelope import print_envelope
 from dspark_deploy.cli.narrator import Narrator
 from dspark_deploy.cli.options import Common, change_options, common_options
-from dspark_deploy.cli.text import served_text, steps_text
+from dspark_deploy.cli.text import plan_text, served_text
 from dspark_deploy.cli.values import duration
 from dspark_deploy.errors import ExitCode
 
 
-@click.command()
+@click.command(short_help="Serve a profile on both nodes, and prove it.")
 @click.option("--family", help="Image family to run it on, instead of the profile's own (see `dspark families`).")
 @click.option(
     "--set",
@@ -71,12 +71,7 @@ def up(
             if common.json:
                 print_envelope("up", ExitCode.OK, result=plan, warnings=plan.warnings)
             else:
-                head = "would change nothing; it would only wait and prove" if not plan.changes else "would"
-                lines = [
-                    f"up {head} (profile {plan.profile}, release {plan.release}):",
-                    steps_text(plan.steps),
-                ]
-                click.echo("\n".join((*lines, *(f"  {each}" for each in plan.overrides))))
+                click.echo(plan_text(plan))
             return ExitCode.OK
         report = bring_up(wish, Limits(timeout, rendezvous_timeout), narrator, clock, asker(yes=yes))
     if common.json:

@@ -16,12 +16,14 @@ from dspark_deploy.plan.launch import AwaitApi, AwaitRendezvous, Prove, PushRele
 from dspark_deploy.plan.served import Served
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
-from dspark_deploy.remote.parallel import together
+from dspark_deploy.remote.parallel import alongside, together
 from dspark_deploy.remote.served import ServedApi
 from dspark_deploy.render.release import Release
 from dspark_deploy.watch.rank import RankWatch
-from dspark_deploy.watch.readiness import await_api
+from dspark_deploy.watch.readiness import await_api, last_words
 from dspark_deploy.watch.rendezvous import await_rendezvous
+
+PROOF_TURN_S = 5
 
 
 class Stage:
@@ -125,10 +127,17 @@ class Stage:
 
     def _prove(self) -> str:
         with self._api() as api:
-            self.smoke = smoke(api, self._served.served_name, self._observer.note)
+            ask = partial(smoke, api, self._served.served_name)
+            self.smoke = alongside(ask, self._while_proving, self._clock, turn_s=PROOF_TURN_S)
         for warning in self.smoke.warnings:
             self._observer.warn(warning)
         return f"answered {self.smoke.replies[0].text.strip()[:60]!r}"
+
+    def _while_proving(self) -> None:
+        """An answer may take minutes while kernels compile: a rank that dies meanwhile is told at once."""
+        for watch in self.watches.values():
+            watch.check()
+        self._observer.note(f"waiting for text; {last_words(list(self.watches.values()))}")
 
     def _api(self) -> ServedApi:
         endpoint = self._served.endpoint

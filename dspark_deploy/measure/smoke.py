@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +33,9 @@ class Smoke:
     warnings: tuple[str, ...]
 
 
-def smoke(api: Api, served_name: str, say: Callable[[str], None]) -> Smoke:
+def smoke(api: Api, served_name: str) -> Smoke:
     """Ask twice, judge the text. Raises LaunchFailed with the reply shown where it is not an answer."""
-    replies = []
-    for name, prompt in _prompts():
-        say(f"asking: {name}")
-        replies.append(_ask(api, served_name, name, prompt))
+    replies = [_ask(api, served_name, name, prompt) for name, prompt in _prompts()]
     return Smoke(tuple(replies), tuple(_warnings(replies)))
 
 

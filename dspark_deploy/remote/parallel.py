@@ -47,6 +47,18 @@ def attempt(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T | Base
     return {key: task.error if task.error is not None else task.result() for key, task in tasks.items()}
 
 
+def alongside(work: Callable[[], T], turn: Callable[[], None], clock: Clock, *, turn_s: float) -> T:
+    """Run `work` and call `turn` each `turn_s` seconds until it ends; what `turn` raises ends the wait."""
+    task = _Task(work)
+    next_turn = clock.now() + turn_s
+    while not task.done.wait(TURN_S):
+        clock.sleep(0)
+        if clock.now() >= next_turn:
+            turn()
+            next_turn = clock.now() + turn_s
+    return task.result()
+
+
 def together(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T]:
     """Like `attempt`, but the first error (in the order of `work`) is raised once all have ended."""
     results: dict[K, T] = {}

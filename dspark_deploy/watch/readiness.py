@@ -43,7 +43,7 @@ def await_api(
         if now - started > limit_s:
             raise _too_long(served, watches, limit_s)
         if now - said >= SAY_EVERY_S:
-            say(f"{now - started:.0f} s: {_last_words(watches)}")
+            say(f"{now - started:.0f} s: {last_words(watches)}")
             said = now
         clock.sleep(turn_s)
         turn_s = min(turn_s * GROWTH, LAST_TURN_S)
@@ -92,5 +92,6 @@ def _too_long(served: Served, watches: Sequence[RankWatch], limit_s: float) -> L
     )
 
 
-def _last_words(watches: Sequence[RankWatch]) -> str:
+def last_words(watches: Sequence[RankWatch]) -> str:
+    """Each rank's last line, for a wait that has to say what it waits for."""
     return " | ".join(f"{watch.node}: {watch.tail(1)[-100:] or 'nothing yet'}" for watch in watches)

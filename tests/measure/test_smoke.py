@@ -36,13 +36,9 @@ def chat(content: str | None, *, tokens: int = 2, reasoning: str | None = None) 
     return Answer(200, json.dumps({"choices": [choice], "usage": {"completion_tokens": tokens}}))
 
 
-def quiet(text: str) -> None:
-    """Nobody listens."""
-
-
 def test_two_requests_are_asked_one_beyond_411_tokens() -> None:
     api = FakeApi(chat("42"))
-    result = smoke(api, "m", quiet)
+    result = smoke(api, "m")
     short, long = (request["messages"][0]["content"] for request in api.asked)
     assert len(short) < 100
     assert len(long) > 411 * 4  # a token is at most about four characters of plain English
@@ -52,13 +48,13 @@ def test_two_requests_are_asked_one_beyond_411_tokens() -> None:
 
 def test_thinking_is_off_by_request_and_64_tokens_are_asked() -> None:
     api = FakeApi(chat("42"))
-    smoke(api, "m", quiet)
+    smoke(api, "m")
     assert all(request["chat_template_kwargs"] == {"thinking": False} for request in api.asked)
     assert {request["max_tokens"] for request in api.asked} == {64}
 
 
 def test_a_reply_that_is_only_reasoning_passes_with_a_warning() -> None:
-    assert len(smoke(FakeApi(chat(None, reasoning="hm")), "m", quiet).warnings) == 2
+    assert len(smoke(FakeApi(chat(None, reasoning="hm")), "m").warnings) == 2
 
 
 @pytest.mark.parametrize(
@@ -84,4 +80,4 @@ def test_what_is_no_answer_is_refused_with_the_reply_shown(answer: Answer) -> No
 )
 def test_an_http_error_and_silence_end_the_smoke(answer: Answer | NoAnswer) -> None:
     with pytest.raises(LaunchFailed):
-        smoke(FakeApi(answer), "m", quiet)
+        smoke(FakeApi(answer), "m")
