@@ -58,10 +58,14 @@ class Declined(DsparkError):
 
 
 class CheckRefused(DsparkError):
-    """A check says that this start can't work. Nothing was changed."""
+    """A check says that this start can't work. Nothing was changed. `check` is its id, where it is one alone."""
 
     code = ExitCode.REFUSED
     id = "check-refused"
+
+    def __init__(self, message: str, *, remedy: str, why: str = "", node: str | None = None, check: str = "") -> None:
+        super().__init__(message, remedy=remedy, why=why, node=node)
+        self.check = check
 
 
 class LaunchFailed(DsparkError):

@@ -12,6 +12,7 @@ import json
 import socket
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -19,12 +20,18 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import PurePosixPath
 from typing import Any
 
+from dspark_deploy.checks.layout import layout_of
 from dspark_deploy.errors import DsparkError, StepFailed
 from dspark_deploy.facts import labels
-from dspark_deploy.facts.node import Container, NodeFacts
+from dspark_deploy.facts.node import Container, Memory, NodeFacts, Noted
+from dspark_deploy.facts.parse import SCHEMA, parse_look
 from dspark_deploy.remote.host import LogLine, Result, Stream
+from tests.plan.deployments import CATALOGUE
+from tests.samples import memory, snapshot_document
 
-Answerer = Callable[[str, str, Any], tuple[int, Any]]  # method, path, JSON body -> status, JSON document or text
+Answerer = Callable[
+    [str, str, Any], tuple[int, Any]
+]  # method, path, JSON body -> status (0: never answers), JSON document or text
 
 
 class FakeEngine:
@@ -179,6 +186,11 @@ class FakeHost:
     done: list[tuple[str, Any]] = field(default_factory=list)
     results: dict[tuple[str, ...], Result] = field(default_factory=dict)  # first words of a command -> its end
     failing: dict[str, DsparkError] = field(default_factory=dict)  # `run`, `probe`, `receive`, `lock` -> its error
+    places: list[dict[str, Any]] = field(default_factory=list)  # its caches; empty: one, with the default model
+    snapshot: dict[str, Any] = field(default_factory=dict)  # in what its model's snapshot is not a complete one
+    layout: str = "anemll"  # the family whose files its images hold
+    hears: dict[str, Any] = field(default_factory=dict)  # in what it hears of its peer is not all of it
+    memories: list[Memory] = field(default_factory=lambda: [memory()])  # one a question, the last one stays
     lock_owner: dict[str, Any] | None = None
     sessions: list[FakeSession] = field(default_factory=list)
     on_start: Callable[[FakeHost, Container], None] = lambda _host, _container: None
@@ -228,11 +240,19 @@ class FakeHost:
     ) -> dict[str, Any]:
         del timeout_s
         self._do(program, dict(request))
-        if program == "probe":
-            return self._probe(request)
-        if program == "receive":
-            return self._receive(request, payload)
-        raise AssertionError(f"{self.name}: a fake does not know the program {program}")
+        answers: dict[str, Callable[[], dict[str, Any]]] = {
+            "probe": lambda: self._probe(request),
+            "receive": lambda: self._receive(request, payload),
+            "verify_cache": lambda: snapshot_document(request, **self.snapshot),
+            "look": lambda: self._look(request),
+            "link": lambda: self._link(request),
+            "places": lambda: {"places": self.places or [cache_place(self.facts)]},
+            "remember": lambda: self._remember(request),
+            "memory": lambda: asdict(self.memories.pop(0) if len(self.memories) > 1 else self.memories[0]),
+        }
+        if program not in answers:
+            raise AssertionError(f"{self.name}: a fake does not know the program {program}")
+        return answers[program]()
 
     def start(self, program: str, request: Mapping[str, Any], *, timeout_s: float) -> FakeSession:
         del timeout_s
@@ -253,7 +273,7 @@ class FakeHost:
             raise ConnectionRefusedError(f"{address} port {port} on the {self.name}: connection refused")
         ours, theirs = socket.socketpair()
         ours.settimeout(timeout_s)
-        threading.Thread(target=_serve, args=(theirs, self.api), daemon=True).start()
+        threading.Thread(target=serve_connection, args=(theirs, self.api), daemon=True).start()
         return ours
 
     def close(self) -> None:
@@ -280,10 +300,31 @@ class FakeHost:
     def _probe(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The facts as a probe would send them, with what has changed on the node since."""
         document: dict[str, Any] = json.loads(json.dumps(asdict(self.facts), default=str))
+        document["schema"] = SCHEMA
+        document["time_s"] = time.time() + document.pop("skew_s")
         document["releases"] = sorted({*self.facts.releases, *self.kept_releases(request["pair"])})
         document["images"] = [each for each in document["images"] if each["reference"] in request["images"]]
         document["containers"] = [_inspected(each) for each in self.engine_.kept.values()]
         del document["node"]
+        return document
+
+    def _link(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        heard = {"small": True, "full": True, "problem": "", **self.hears}
+        ends = [{name: end[name] for name in ("interface", "address", "peer", "size")} for end in request["links"]]
+        return {"links": [{**end, **heard} for end in ends]}
+
+    def _remember(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.facts = replace(self.facts, noted=Noted(request["at"], dict(request["values"])))
+        return {}
+
+    def _look(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What an image of `layout` holds; the node keeps it."""
+        family = CATALOGUE.family(self.layout)
+        present = [path for path in request["paths"] if path in layout_of(family)]
+        names = {path: [*family.registered, *family.baked_in] for path in present if path in request["names_in"]}
+        absent = [path for path in request["paths"] if path not in present]
+        document = {"image_id": request["image"], "present": present, "absent": absent, "names": names}
+        self.facts = replace(self.facts, looks=(parse_look(document),))
         return document
 
     def _receive(self, request: Mapping[str, Any], payload: bytes) -> dict[str, Any]:
@@ -328,6 +369,8 @@ def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 def _inspected(container: Container) -> dict[str, Any]:
     """A container in the engine's own shape."""
+    granted = container.granted
+    utilization = container.gpu_memory_utilization
     return {
         "Id": container.id,
         "Name": f"/{container.name}",
@@ -340,11 +383,22 @@ def _inspected(container: Container) -> dict[str, Any]:
             "ExitCode": container.exit_code or 0,
             "OOMKilled": container.oom_killed,
         },
-        "Config": {"Labels": dict(container.labels), "StopTimeout": container.stop_timeout_s},
+        "Config": {
+            "Labels": dict(container.labels),
+            "StopTimeout": container.stop_timeout_s,
+            "Cmd": [] if utilization is None else ["--gpu-memory-utilization", str(utilization)],
+        },
+        "HostConfig": granted
+        and {
+            "Ulimits": [{"Name": "memlock", "Soft": granted.memlock_bytes, "Hard": granted.memlock_bytes}],
+            "Devices": [{"PathInContainer": device} for device in granted.devices],
+            "DeviceRequests": [{"Driver": "nvidia"}] if granted.gpu else None,
+        },
+        "Mounts": [{"Destination": target} for target in granted.mounts] if granted else [],
     }
 
 
-def _serve(connection: socket.socket, answerer: Answerer) -> None:
+def serve_connection(connection: socket.socket, answerer: Answerer) -> None:
     """Answer HTTP requests on one connection until its other side closes it."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -353,6 +407,9 @@ def _serve(connection: socket.socket, answerer: Answerer) -> None:
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             status, answer = answerer(self.command, self.path, json.loads(body) if body else None)
+            if not status:
+                self.rfile.read()  # never answers
+                return
             content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))

@@ -12,10 +12,10 @@ venv_with() {
         exit 1
     }
     PATH=$PWD/.venv/bin:$PATH
-    stamp=.venv/.installed-${1:-tool}
-    if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
-        echo "== installing into .venv"
-        pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}"
-        touch "$stamp"
-    fi
+    for stamp in ".venv/.installed-${1:-tool}" .venv/.installed-dev; do  # dev has everything
+        [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || return 0
+    done
+    echo "== installing into .venv"
+    pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}"
+    touch ".venv/.installed-${1:-tool}"
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from dspark_deploy.facts.node import Container
+from dspark_deploy.facts.node import Container, Granted
 
 NEVER = "0001-01-01T00:00:00Z"  # the engine's word for a time that has not come
+UTILIZATION_FLAG = "--gpu-memory-utilization"
 
 
 def parse_container(found: Mapping[str, Any]) -> Container:
@@ -30,4 +32,28 @@ def parse_container(found: Mapping[str, Any]) -> Container:
         restarts=found.get("RestartCount") or 0,
         oom_killed=bool(state.get("OOMKilled")),
         stop_timeout_s=config.get("StopTimeout"),
+        granted=_granted(found),
+        gpu_memory_utilization=_utilization(config.get("Cmd") or []),
     )
+
+
+def _granted(found: Mapping[str, Any]) -> Granted | None:
+    host = found.get("HostConfig")
+    if host is None:
+        return None
+    limits = {each["Name"]: each["Hard"] for each in host.get("Ulimits") or []}
+    return Granted(
+        mounts=tuple(sorted(each["Destination"] for each in found.get("Mounts") or [])),
+        devices=tuple(each["PathInContainer"] for each in host.get("Devices") or []),
+        memlock_bytes=limits.get("memlock"),
+        gpu=bool(host.get("DeviceRequests")),
+    )
+
+
+def _utilization(argv: Sequence[str]) -> float | None:
+    """The value of the flag; None where there is none, or none that is a number."""
+    following = dict(pairwise(argv)).get(UTILIZATION_FLAG, "")
+    try:
+        return float(following)
+    except ValueError:
+        return None

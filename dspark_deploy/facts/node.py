@@ -12,6 +12,52 @@ DockerAccess = Literal["ok", "permission", "down", "absent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
+class System:
+    """What runs on the machine beneath everything else. None: it could not be read."""
+
+    os: str | None = None  # `Ubuntu 24.04.3 LTS`
+    build: str | None = None  # of DGX OS, where it is one: `7.2.3`
+    kernel: str | None = None  # `6.14.0-1013-nvidia`
+    python: str | None = None  # of the interpreter that ran the probe
+    earlyoom: bool = False  # a process of that name runs: it kills what takes much memory
+    linger: bool = True  # the user's services outlive its last session
+    memlock_bytes: int | None = None  # this session's limit; None: none
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that holds much of something. `name` is its short one: arguments may hold secrets."""
+
+    pid: int
+    name: str
+    held_bytes: int | None = None
+    container: str | None = None  # id of the container that it runs in; None: in none, or it can't be told
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """/proc/meminfo, in bytes. The GPU of a GB10 shares it."""
+
+    total: int
+    available: int
+    free: int = 0
+    cached: int = 0
+    swap_total: int = 0
+    swap_free: int = 0
+    cma_total: int = 0
+    cma_free: int = 0
+    consumers: tuple[Process, ...] = ()  # the largest, by resident memory
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU, as nvidia-smi names it."""
+
+    name: str
+    driver: str
+
+
+@dataclass(frozen=True, slots=True)
 class Netdev:
     """One network interface."""
 
@@ -43,6 +89,10 @@ class HcaPort:
     link_layer: str | None
     netdev: str | None
     gids: tuple[Gid, ...]
+    firmware: str | None = None
+    link_width: int | None = None  # PCIe lanes in use, of `most_lanes`
+    most_lanes: int | None = None
+    pcie_errors: int | None = None  # fatal and non-fatal ones since the node booted; None: not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +101,7 @@ class Listener:
 
     address: str
     port: int
+    owner: str | None = None  # whose socket it is: a user, and the process where this user may see it
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +114,11 @@ class Docker:
     compose: str | None = None  # None: no compose plugin; `missing` says what was answered instead
     context: str = "default"  # the docker context that this user's commands take
     group_pending: bool = False  # the account is in group docker, and this session began before it was
+    root: str | None = None  # where the engine keeps images and containers
+    root_free_bytes: int | None = None
+    rootless: bool = False
+    snap: bool = False
+    gpu: bool | None = None  # it can give a container the GPU: an nvidia runtime, hook or CDI file is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +131,26 @@ class Image:
     config: str  # hash over what the image runs with: environment, entrypoint, command, working directory, user
     architecture: str
     digests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is in an image, by looking into a container that was made of it and never started."""
+
+    image_id: str
+    present: tuple[str, ...]  # of the paths that were asked for
+    absent: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]  # path of an envs.py that is present -> the variables that it reads
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What the engine gave a container when it was made."""
+
+    mounts: tuple[str, ...]  # places in the container
+    devices: tuple[str, ...]  # places in the container
+    memlock_bytes: int | None  # -1: no limit; None: the engine's own
+    gpu: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +167,8 @@ class Container:
     restarts: int = 0
     oom_killed: bool = False
     stop_timeout_s: int | None = None
+    granted: Granted | None = None  # None: it was not asked
+    gpu_memory_utilization: float | None = None  # as its command line has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +179,15 @@ class PathFact:
     kind: Literal["file", "directory", "other", "absent", "unreadable"]
     writable: bool = False  # an absent path: whether its nearest existing parent is
     free_bytes: int | None = None
+    filesystem: str | None = None  # ext4, nfs4, …
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a node looked like when the pair last came up well."""
+
+    at: str  # RFC 3339, the controller's clock
+    values: Mapping[str, str]  # see facts/fingerprint.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +202,7 @@ class NodeFacts:
     home: PurePosixPath
     architecture: str  # as `uname -m` says it
     time_s: float  # the node's clock, seconds since the epoch
-    memory_total_bytes: int | None
-    memory_available_bytes: int | None
+    memory: Memory | None
     netdevs: tuple[Netdev, ...]
     hca_ports: tuple[HcaPort, ...]
     rdma_devices: bool  # /dev/infiniband holds a device
@@ -126,4 +212,11 @@ class NodeFacts:
     containers: tuple[Container, ...]
     paths: tuple[PathFact, ...]
     releases: tuple[str, ...]  # ids that this node keeps whole
+    system: System = System()
+    gpus: tuple[Gpu, ...] = ()
+    gpu_processes: tuple[Process, ...] = ()
+    looks: tuple[Look, ...] = ()  # of the images above, where the node was asked before
+    noted: Noted | None = None
+    state_mode: int | None = None  # permissions of the pair's folder there; None: it has none yet
+    skew_s: float | None = None  # the node's clock less the controller's
     missing: Mapping[str, str] = field(default_factory=dict)

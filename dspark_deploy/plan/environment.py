@@ -5,6 +5,12 @@ from __future__ import annotations
 from dspark_deploy.family import Family
 from dspark_deploy.plan.deployment import Deployment, Rank
 
+# Would have the container look elsewhere than in the cache that is mounted and verified.
+OTHER_CACHES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
+# The hub client's own limits of 10 s end the transfer of a shard on a slow link (F26). Upstream's values, CHANGELOG.md
+# of 2026-08-20.
+DOWNLOAD = {"HF_HUB_DOWNLOAD_TIMEOUT": "120", "HF_HUB_ETAG_TIMEOUT": "30"}
+
 
 def environment(deployment: Deployment, rank: Rank) -> dict[str, str]:
     """Name -> value, never an empty one: some readers take defined-empty for set.
@@ -12,13 +18,14 @@ def environment(deployment: Deployment, rank: Rank) -> dict[str, str]:
     The pins come last, so that nothing a family or profile says can move a rank off its own node.
     """
     family = deployment.family
-    return {**family.environment, **deployment.profile.environment, **_pins(deployment, rank)}
+    download = {} if deployment.offline else DOWNLOAD
+    return {**family.environment, **download, **deployment.profile.environment, **_pins(deployment, rank)}
 
 
 def pinned_names(family: Family) -> frozenset[str]:
     """Variables that are derived per rank or deployment: no profile sets them."""
     names = {"VLLM_HOST_IP", "HF_HOME", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"}
-    return frozenset({*names, *family.interface_variables})
+    return frozenset({*names, *OTHER_CACHES, *family.interface_variables})
 
 
 def _pins(deployment: Deployment, rank: Rank) -> dict[str, str]:
@@ -28,8 +35,7 @@ def _pins(deployment: Deployment, rank: Rank) -> dict[str, str]:
         "VLLM_HOST_IP": str(rank.address),  # the head's on the worker would be an address that it can't bind (F47)
         **dict.fromkeys(family.interface_variables, rank.interface),
     }
-    if deployment.offline:
-        pins |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    pins |= dict.fromkeys(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"), "1" if deployment.offline else "0")
     if rank.hca is not None:
         pins["NCCL_IB_HCA"] = rank.hca
     if rank.gid_index is not None:

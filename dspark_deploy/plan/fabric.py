@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
 
@@ -11,7 +11,7 @@ from dspark_deploy.errors import CheckRefused, ConfigError
 from dspark_deploy.facts.node import Netdev, NodeFacts
 from dspark_deploy.inventory import Fabric, Inventory
 from dspark_deploy.plan.deployment import NodeName
-from dspark_deploy.plan.gid import prove_gid, selected_ports
+from dspark_deploy.plan.gid import prove_gid, refuse_selector, selected_ports
 
 _NODES: tuple[NodeName, NodeName] = ("head", "worker")
 
@@ -41,32 +41,88 @@ class Rail:
 
     @property
     def function(self) -> str | None:
-        """What both halves of one port have in common in their names: s0f0."""
-        match = re.search(r"s\d+f\d+", self.interface)
-        return match.group() if match else None
+        """See function_of."""
+        return function_of(self.interface)
 
 
-def wire(inventory: Inventory, facts: Mapping[str, NodeFacts], *, rdma: bool) -> tuple[Wire, Wire]:
+def function_of(interface: str) -> str | None:
+    """What both halves of one port have in common in their names: s0f0."""
+    match = re.search(r"s\d+f\d+", interface)
+    return match.group() if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What inventory and facts say of the link."""
+
+    wires: tuple[Wire, Wire] | None  # the head's first; None: there is a problem, or a node was not asked
+    facing: tuple[tuple[Rail, Rail], ...]  # pairs of interfaces in one subnet, the head's first; the chosen pair first
+    problems: tuple[CheckRefused, ...]
+
+
+def wire(
+    inventory: Inventory, facts: Mapping[str, NodeFacts], *, rdma: bool, excused: Collection[str] = ()
+) -> tuple[Wire, Wire]:
     """Both ends, the head's first. Without facts of both nodes the inventory has to say everything.
 
     Raises ConfigError where it doesn't, and CheckRefused where nodes and inventory disagree, where no two interfaces
-    face each other, and where the selected ports have no usable GID index in common.
+    face each other, and where the selected ports have no usable GID index in common. `excused` are ids of checks: what
+    they found is let pass where the ends are known all the same.
     """
-    fabrics = {"head": inventory.head.fabric, "worker": inventory.worker.fabric}
     if not all(name in facts for name in _NODES):
+        fabrics = _fabrics(inventory)
         head, worker = (_written(name, fabrics[name], rdma=rdma) for name in _NODES)
         return head, worker
-    for name in _NODES:
-        _check(fabrics[name], facts[name])
-    pairs = _facing(*(_rails(fabrics[name], facts[name], rdma=rdma) for name in _NODES))
-    if not pairs:
-        raise _nothing_faces(facts)
-    chosen = min(pairs, key=lambda pair: pair[0].order)
+    found = survey(inventory, facts, rdma=rdma)
+    problem = next((each for each in found.problems if found.wires is None or each.check not in excused), None)
+    if problem is not None or found.wires is None:
+        raise problem or _nothing_faces(facts)
+    return found.wires
+
+
+def survey(inventory: Inventory, facts: Mapping[str, NodeFacts], *, rdma: bool) -> Survey:
+    """How the nodes are wired, or everything that speaks against it."""
+    fabrics = _fabrics(inventory)
+    there: list[NodeName] = [name for name in _NODES if name in facts]
+    problems = [problem for name in there for problem in _contradictions(fabrics[name], facts[name])]
+    if not problems and rdma:
+        problems = [problem for name in there if (problem := _no_port(fabrics[name], facts[name]))]
+    if problems or len(there) < len(_NODES):
+        return Survey(None, (), tuple(problems))
+    meant = _facing(*(_rails(fabrics[name], facts[name], rdma=rdma) for name in _NODES))
+    if not meant:
+        return Survey(None, (), (_nothing_faces(facts),))
+    chosen = min(meant, key=lambda pair: pair[0].order)
+    # The other half of the port counts as well where the inventory names one interface.
+    anywhere = (_rails(Fabric(hca=fabrics[name].hca), facts[name], rdma=rdma) for name in _NODES)
+    others = sorted({*meant, *_facing(*anywhere)} - {chosen}, key=lambda pair: pair[0].order)
+    pairs = [chosen, *others]
     head, worker = (
-        _wire(fabrics[name], facts[name], chosen[side], [pair[side] for pair in pairs], rdma=rdma)
+        _wire(fabrics[name], chosen[side], [pair[side] for pair in pairs], rdma=rdma)
         for side, name in enumerate(_NODES)
     )
-    return head, worker
+    ends = dict(zip(_NODES, (head, worker), strict=True))
+    problems = [problem for name in _NODES if (problem := _no_index(facts[name], ends[name]))]
+    return Survey((head, worker), tuple(pairs), tuple(problems))
+
+
+def _fabrics(inventory: Inventory) -> dict[NodeName, Fabric]:
+    return {"head": inventory.head.fabric, "worker": inventory.worker.fabric}
+
+
+def _no_port(fabric: Fabric, facts: NodeFacts) -> CheckRefused | None:
+    """Of a selector that the inventory names: an empty one would let every interface pass for none."""
+    return None if fabric.hca == "auto" else refuse_selector(facts, fabric.hca)
+
+
+def _no_index(facts: NodeFacts, end: Wire) -> CheckRefused | None:
+    if end.hca is None:
+        return None
+    try:
+        prove_gid(facts, end.hca, end.address, end.gid_index)
+    except CheckRefused as problem:
+        return problem
+    return None
 
 
 def _written(name: NodeName, fabric: Fabric, *, rdma: bool) -> Wire:
@@ -84,13 +140,11 @@ def _written(name: NodeName, fabric: Fabric, *, rdma: bool) -> Wire:
     return Wire(fabric.interface, fabric.address, hca, _pinned(fabric))
 
 
-def _wire(fabric: Fabric, facts: NodeFacts, rail: Rail, facing: list[Rail], *, rdma: bool) -> Wire:
+def _wire(fabric: Fabric, rail: Rail, facing: list[Rail], *, rdma: bool) -> Wire:
     if not rdma:
         return Wire(rail.interface, rail.address.ip, None, None)
     hca = fabric.hca if fabric.hca != "auto" else _both_halves(rail, facing)
-    pinned = _pinned(fabric)
-    prove_gid(facts, hca, rail.address.ip, pinned)
-    return Wire(rail.interface, rail.address.ip, hca, pinned)
+    return Wire(rail.interface, rail.address.ip, hca, _pinned(fabric))
 
 
 def _pinned(fabric: Fabric) -> int | None:
@@ -132,23 +186,24 @@ def _facing(head: list[Rail], worker: list[Rail]) -> list[tuple[Rail, Rail]]:
     ]
 
 
-def _check(fabric: Fabric, facts: NodeFacts) -> None:
-    """What the inventory says about one node, against that node."""
+def _contradictions(fabric: Fabric, facts: NodeFacts) -> Iterator[CheckRefused]:
+    """What the inventory says about one node, against that node: the first thing that is not so."""
     there = {netdev.name: netdev for netdev in facts.netdevs}
     owner = next((each for each in facts.netdevs for address in each.addresses if address.ip == fabric.address), None)
-    if fabric.interface != "auto":
-        netdev = there.get(fabric.interface)
-        if netdev is None:
-            raise _disagrees(facts, "interface", f"there is no interface {fabric.interface}")
-        if not netdev.up:
-            raise _disagrees(facts, "interface", f"interface {netdev.name} is down")
-        if not netdev.addresses:
-            raise _disagrees(facts, "interface", f"interface {netdev.name} has no IPv4 address")
-        if fabric.address != "auto" and owner is not netdev:
-            has = ", ".join(str(each.ip) for each in netdev.addresses)
-            raise _disagrees(facts, "address", f"{netdev.name} has {has}, not {fabric.address}")
-    elif fabric.address != "auto" and owner is None:
-        raise _disagrees(facts, "address", f"no interface has the address {fabric.address}")
+    if fabric.interface == "auto":
+        if fabric.address != "auto" and owner is None:
+            yield _disagrees(facts, "address", f"no interface has the address {fabric.address}")
+        return
+    netdev = there.get(fabric.interface)
+    if netdev is None:
+        yield _disagrees(facts, "interface", f"there is no interface {fabric.interface}")
+    elif not netdev.up:
+        yield _disagrees(facts, "interface", f"interface {netdev.name} is down")
+    elif not netdev.addresses:
+        yield _disagrees(facts, "interface", f"interface {netdev.name} has no IPv4 address")
+    elif fabric.address != "auto" and owner is not netdev:
+        has = ", ".join(str(each.ip) for each in netdev.addresses)
+        yield _disagrees(facts, "address", f"{netdev.name} has {has}, not {fabric.address}")
 
 
 def _disagrees(facts: NodeFacts, key: str, message: str) -> CheckRefused:
@@ -157,6 +212,7 @@ def _disagrees(facts: NodeFacts, key: str, message: str) -> CheckRefused:
         why=f"there is: {_listed(facts)}",
         remedy=f"correct {facts.node}.fabric.{key} in the inventory, or leave it out",
         node=facts.node,
+        check=f"fabric-{key}",
     )
 
 
@@ -166,6 +222,7 @@ def _nothing_faces(facts: Mapping[str, NodeFacts]) -> CheckRefused:
         "no two interfaces of the nodes face each other: up, in one subnet, with an RDMA device beneath",
         why=why,
         remedy="give both ends of the cable an IPv4 address of one subnet, or name them in the inventory",
+        check="fabric-subnet",
     )
 
 

@@ -79,6 +79,19 @@ def common_index(tables: Sequence[dict[int, bool]]) -> int | None:
     return min(reached or common, default=None)
 
 
+def refuse_selector(facts: NodeFacts, selector: str) -> CheckRefused | None:
+    """Why a selector can't be meant on this node: it takes no live port. None where it takes one."""
+    if selected_ports(facts.hca_ports, selector):
+        return None
+    return CheckRefused(
+        f"{facts.node}: no active HCA port matches {selector}",
+        why=f"there is: {_listed(facts)}",
+        remedy=f"correct {facts.node}.fabric.hca, or plug the cable in",
+        node=facts.node,
+        check="hca-selector",
+    )
+
+
 def prove_gid(facts: NodeFacts, selector: str, address: IPv4Address, pinned: int | None) -> int:
     """The common usable index of the selected ports; `pinned` where the inventory names one that will do.
 
@@ -86,13 +99,8 @@ def prove_gid(facts: NodeFacts, selector: str, address: IPv4Address, pinned: int
     one is not usable on each.
     """
     ports = selected_ports(facts.hca_ports, selector)
-    if not ports:
-        raise CheckRefused(
-            f"{facts.node}: no active HCA port matches {selector}",
-            why=f"there is: {_listed(facts)}",
-            remedy=f"correct {facts.node}.fabric.hca, or plug the cable in",
-            node=facts.node,
-        )
+    if refusal := refuse_selector(facts, selector):
+        raise refusal
     tables = [usable_indexes(port, facts, address) for port in ports]
     found = common_index(tables)
     seen = "; ".join(f"{port.device}:{port.port} {sorted(table)}" for port, table in zip(ports, tables, strict=True))
@@ -102,6 +110,7 @@ def prove_gid(facts: NodeFacts, selector: str, address: IPv4Address, pinned: int
             why=f"one index serves all ports of a rank; usable are: {seen}",
             remedy=f"give each interface its IPv4 address, or narrow {facts.node}.fabric.hca",
             node=facts.node,
+            check="gid-common",
         )
     if pinned is not None and not all(pinned in table for table in tables):
         raise CheckRefused(
@@ -109,6 +118,7 @@ def prove_gid(facts: NodeFacts, selector: str, address: IPv4Address, pinned: int
             why=f"it moves when a node boots; usable are: {seen}",
             remedy=f"set {facts.node}.fabric.gid_index to auto, or to {found}",
             node=facts.node,
+            check="gid-pinned",
         )
     return found if pinned is None else pinned
 

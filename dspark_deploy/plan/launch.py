@@ -37,6 +37,16 @@ class StopRank:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitMemory:
+    """Wait until each node has `utilization` of its memory available: what a stopped rank held comes back late."""
+
+    utilization: float
+
+    def __str__(self) -> str:
+        return "wait until what the old ranks held is free"
+
+
+@dataclass(frozen=True, slots=True)
 class StartRank:
     """Have `node` run its half of `release`."""
 
@@ -73,7 +83,7 @@ class Prove:
         return "prove it with two requests"
 
 
-Step = PushRelease | StopRank | StartRank | AwaitRendezvous | AwaitApi | Prove
+Step = PushRelease | StopRank | AwaitMemory | StartRank | AwaitRendezvous | AwaitApi | Prove
 
 
 def plan_start(release: str) -> tuple[Step, ...]:
@@ -98,18 +108,26 @@ def plan_stop(situation: Situation) -> tuple[StopRank, ...]:
 
 
 def plan_up(
-    release: str, kept: Mapping[str, tuple[str, ...]], situation: Situation, *, as_it_runs: bool
+    release: str,
+    kept: Mapping[str, tuple[str, ...]],
+    situation: Situation,
+    *,
+    as_it_runs: bool,
+    utilization: float | None = None,
 ) -> tuple[Step, ...]:
     """What brings the pair from `situation` to serving `release`. `kept` are the releases each node holds whole.
 
     `as_it_runs` says that what runs is this release on the image that the tag names now, and not broken: then
-    nothing is changed, the wait and the proof alone remain.
+    nothing is changed, the wait and the proof alone remain. `utilization` of each node's memory has to be there once a
+    running rank was stopped; None asks for none.
     """
     if as_it_runs:
         return (AwaitApi(), Prove())
     lacking = tuple(node for node in HEAD_FIRST if release not in kept[node])
     push = (PushRelease(lacking, release),) if lacking else ()
-    return (*push, *plan_stop(situation), *plan_start(release))
+    ran = any(situation.alive(node) for node in HEAD_FIRST)
+    memory = (AwaitMemory(utilization),) if ran and utilization is not None else ()
+    return (*push, *plan_stop(situation), *memory, *plan_start(release))
 
 
 def changes(steps: tuple[Step, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -55,6 +55,8 @@ def resolve(
     catalogue: Catalogue,
     workload: Workload,
     facts: Mapping[str, NodeFacts] | None = None,
+    *,
+    excused: Collection[str] = (),
 ) -> Deployment:
     """The deployment. Without facts (of "head" and "worker") the inventory has to be complete. The catalogue only
     tells what other families know, for refusals and doubts.
@@ -62,7 +64,7 @@ def resolve(
     Raises ConfigError for what can't be meant or can't work, CheckRefused where a node's facts speak against it.
     """
     known = facts or {}
-    head, worker = wire(inventory, known, rdma=workload.family.rdma)
+    head, worker = wire(inventory, known, rdma=workload.family.rdma, excused=excused)
     deployment = Deployment(
         pair=inventory.name,
         profile=workload.profile,
@@ -141,7 +143,12 @@ def _on_node(name: NodeName, key: str, path: str, facts: Mapping[str, NodeFacts]
             remedy=f"write {name}.{key} out, /home/NAME/… for example, or run this where the node can be reached",
             node=name,
         )
-    return facts[name].home / path.removeprefix("~").lstrip("/")
+    return path_on_node(path, facts[name].home)
+
+
+def path_on_node(path: str, home: PurePosixPath) -> PurePosixPath:
+    """A path of the inventory on a node whose user's home is `home`."""
+    return home / path.removeprefix("~").lstrip("/") if path.startswith("~") else PurePosixPath(path)
 
 
 def _wiring_sources(name: NodeName, node: Node) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Talking to a node: the only room that opens a connection or starts a process."""

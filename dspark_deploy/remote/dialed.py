@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
 import threading
@@ -14,7 +15,7 @@ from urllib3.connection import HTTPConnection
 
 from dspark_deploy.errors import DsparkError, StepFailed
 from dspark_deploy.remote.program import Pipe, PipedHost
-from dspark_deploy.remote.programs._docker import access_by
+from dspark_deploy.remote.programs._engine import access_by
 
 ANSWER_S = 20.0  # one answer of the engine; longer where it is asked to wait itself
 
@@ -107,6 +108,12 @@ class DialedConnection(HTTPConnection):
             raise
         except (OSError, http.client.HTTPException) as error:
             raise no_engine(self._host, self._pipe.errors() if self._pipe else "", error) from error
+
+    def ask(self, path: str) -> HTTPResponse:
+        """One GET whose answer is read as it comes."""
+        with contextlib.suppress(BrokenPipeError):  # the command has ended: the answer's absence says why
+            self.request("GET", path, preload_content=False)
+        return self.getresponse()
 
     def be_patient(self) -> None:
         """From now on, wait for data as long as the connection lives."""

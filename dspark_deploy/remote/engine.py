@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 
 import docker
@@ -81,13 +81,13 @@ class DockerEngine:
             if since_s is not None:
                 query["since"] = f"{self._node_time(client) - since_s:.3f}"
             path = f"/v{client.api_version}/containers/{container_id}/logs?{urllib.parse.urlencode(query)}"
-        connection = DialedConnection(self._host)
-        connection.request("GET", path, preload_content=False)
-        response = connection.getresponse()
-        if response.status != HTTPStatus.OK:
-            reason = response.data.decode(errors="replace")
-            connection.hang_up()
-            raise self._failed("read a log", reason)
+            connection = DialedConnection(self._host)
+            with ExitStack() as failing:
+                failing.callback(connection.hang_up)
+                response = connection.ask(path)
+                if response.status != HTTPStatus.OK:
+                    raise self._failed("read a log", response.data.decode(errors="replace"))
+                failing.pop_all()
         if follow:  # quiet for long is no fault then; a dead link ends it, see ssh.py
             connection.be_patient()
         return EngineLogs(connection, response)
@@ -98,7 +98,7 @@ class DockerEngine:
             try:
                 found = client.inspect_image(reference)  # type: ignore[no-untyped-call]  # the stubs miss it
                 return str(found["Id"])
-            except docker.errors.ImageNotFound:
+            except docker.errors.NotFound:
                 return None
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class DockerEngine:
         """The client, for one question; what goes wrong becomes an error that names node and question."""
         try:
             yield self._client()
-        except requests.exceptions.Timeout as error:
+        except (requests.exceptions.Timeout, TimeoutError) as error:
             raise self._failed(what, f"the docker daemon gave no answer within {ANSWER_S:g} s") from error
         except docker.errors.APIError as error:
             raise self._failed(what, error.explanation or str(error)) from error
@@ -135,16 +135,10 @@ class DockerEngine:
     def _client(self) -> docker.APIClient:
         with self._lock:
             if self._opened is None:
-                version = self._open(OLDEST_API).version(api_version=False)["ApiVersion"]
-                self._opened = self._open(version)
+                adapter = DialedAdapter(self._host)
+                version = _client(adapter, OLDEST_API).version(api_version=False)["ApiVersion"]
+                self._opened = _client(adapter, version)
             return self._opened
-
-    def _open(self, version: str) -> docker.APIClient:
-        # With use_ssh_client the SDK opens nothing by itself; its adapter is then replaced by ours.
-        client = docker.APIClient(base_url="ssh://node", version=version, timeout=int(ANSWER_S), use_ssh_client=True)
-        client.trust_env = False  # the controller's proxies and .netrc have no say
-        client.mount(client.base_url, DialedAdapter(self._host))
-        return client
 
     def _failed(self, what: str, why: str) -> StepFailed:
         return StepFailed(
@@ -153,6 +147,14 @@ class DockerEngine:
             remedy=f"look at `docker ps -a` and `journalctl -u docker` on the {self._host.name}",
             node=self._host.name,
         )
+
+
+def _client(adapter: DialedAdapter, version: str) -> docker.APIClient:
+    # With use_ssh_client the SDK opens nothing by itself; its adapter is then replaced by ours.
+    client = docker.APIClient(base_url="ssh://node", version=version, timeout=int(ANSWER_S), use_ssh_client=True)
+    client.trust_env = False  # the controller's proxies and .netrc have no say
+    client.mount(client.base_url, adapter)
+    return client
 
 
 class EngineLogs:

@@ -129,7 +129,11 @@ class Host(Protocol):
         ...
 
     def dial(self, address: str, port: int, *, timeout_s: float) -> Stream:
-        """A TCP connection made from the node: a forwarded channel. Raises ConnectionError where it is refused."""
+        """A TCP connection made from the node: a forwarded channel.
+
+        Raises ConnectionError where it is refused, TimeoutError where nothing answers, StepFailed where the node
+        forbids it, NodeUnreachable where the link is gone.
+        """
         ...
 
     def close(self) -> None:

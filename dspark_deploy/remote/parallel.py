@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from dspark_deploy.remote.clock import Clock
 
 T = TypeVar("T")
+U = TypeVar("U")
 K = TypeVar("K")
 TURN_S = 0.1  # how soon an interruption is seen while the nodes work
 
@@ -32,6 +33,10 @@ class _Task(Generic[T]):
         finally:
             self.done.set()
 
+    def wait(self, clock: Clock) -> None:
+        while not self.done.wait(TURN_S):
+            clock.sleep(0)
+
     def result(self) -> T:
         if self.error is not None:
             raise self.error
@@ -42,8 +47,7 @@ def attempt(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T | Base
     """Run all of `work` at once and wait for all of it; an error stands where its result would."""
     tasks = {key: _Task(call) for key, call in work.items()}
     for task in tasks.values():
-        while not task.done.wait(TURN_S):
-            clock.sleep(0)
+        task.wait(clock)
     return {key: task.error if task.error is not None else task.result() for key, task in tasks.items()}
 
 
@@ -67,3 +71,11 @@ def together(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T]:
             raise outcome
         results[key] = outcome
     return results
+
+
+def beside(first: Callable[[], T], second: Callable[[], U], clock: Clock) -> tuple[T, U]:
+    """Two different things at once; once both have ended the first error is raised."""
+    tasks = _Task(first), _Task(second)
+    for task in tasks:
+        task.wait(clock)
+    return tasks[0].result(), tasks[1].result()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-import httpx
+import httpcore
 
-from dspark_deploy.remote.api import served_client
+from dspark_deploy.remote.forwarded import CONNECT_S, forwarded_pool
 from dspark_deploy.remote.host import Host
 
 HTTP_OK = 200
@@ -33,9 +33,10 @@ class Answer:
 class NoAnswer(Exception):
     """Nothing came back: refused, cut off, or not within its time."""
 
-    def __init__(self, why: str, *, timed_out: bool) -> None:
+    def __init__(self, why: str, *, timed_out: bool, tls: bool = False) -> None:
         super().__init__(why)
         self.timed_out = timed_out
+        self.tls = tls  # the other side's certificate or TLS itself is the reason
 
 
 class Api(Protocol):
@@ -54,7 +55,8 @@ class ServedApi:
     """The head's HTTP server, through a forwarded channel of the head's connection."""
 
     def __init__(self, host: Host, address: str, port: int) -> None:
-        self._client = served_client(host, address, port)
+        self._pool = forwarded_pool(host)
+        self._origin = f"http://{f'[{address}]' if ':' in address else address}:{port}"
 
     def __enter__(self) -> Self:
         return self
@@ -62,7 +64,7 @@ class ServedApi:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()
+        self._pool.close()
 
     def get(self, path: str, *, timeout_s: float) -> Answer:
         """See Api."""
@@ -73,10 +75,23 @@ class ServedApi:
         return self._ask("POST", path, document, timeout_s)
 
     def _ask(self, method: str, path: str, document: Any, timeout_s: float) -> Answer:
+        content = b"" if document is None else json.dumps(document).encode()
+        limits = {"connect": CONNECT_S, "read": timeout_s, "write": timeout_s, "pool": timeout_s}
+        headers: dict[bytes | str, bytes | str] = {
+            "Host": self._origin.removeprefix("http://"),
+            "Content-Type": "application/json",
+        }
+        headers["Content-Length"] = str(len(content))
         try:
-            response = self._client.request(method, path, json=document, timeout=timeout_s)
-        except httpx.TimeoutException as error:
+            response = self._pool.request(
+                method,
+                f"{self._origin}{path}",
+                headers=headers,
+                content=content,
+                extensions={"timeout": limits},
+            )
+        except httpcore.TimeoutException as error:
             raise NoAnswer(f"no answer within {timeout_s:g} s", timed_out=True) from error
-        except httpx.TransportError as error:
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise NoAnswer(str(error) or type(error).__name__, timed_out=False) from error
-        return Answer(response.status_code, response.text)
+        return Answer(response.status, response.content.decode(errors="replace"))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 
 import paramiko
 
 from dspark_deploy.errors import DsparkError, NodeUnreachable, StepFailed
 from dspark_deploy.remote.host import Stream
 from dspark_deploy.remote.link import Link
-from dspark_deploy.remote.program import COMMAND, PATH_SETUP, PipedHost
+from dspark_deploy.remote.program import COMMAND, PATH_SETUP, READ_SIZE, PipedHost
 
-SESSIONS = 8  # at a time: sshd refuses the eleventh (MaxSessions), and one that is closed may still be ending
+SESSIONS = 8  # at a time: sshd refuses the eleventh (MaxSessions)
 OPEN_S = 10.0  # a channel
+REFUSED_TURN_S = 0.02
+ENDING_S = 1.0  # a command that has seen the end of its input
 SLOT_S = 60.0  # to wait until one of SESSIONS is free
 ALIVE_EVERY_S, ALIVE_WITHIN_S = 5.0, 9.0  # a dead link is noticed within their sum
 # The shell's own list of what chooses another engine: a pattern can't be unset.
@@ -21,7 +25,7 @@ DIAL_ENGINE = (
     f"/bin/sh -c '{PATH_SETUP}; unset DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_TLS DOCKER_TLS_VERIFY "
     "DOCKER_CERT_PATH DOCKER_API_VERSION DOCKER_CUSTOM_HEADERS; exec docker system dial-stdio'"
 )
-PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED
+PROHIBITED, REFUSED = 1, 2  # RFC 4254, 5.1: administratively prohibited, connect failed
 
 
 class SshHost(PipedHost):
@@ -87,12 +91,23 @@ class SshHost(PipedHost):
                 node=self.name,
             )
         try:
-            channel = self._transport.open_session(timeout=OPEN_S)
+            channel = self._open_session()
             channel.exec_command(command)
         except (paramiko.SSHException, EOFError, OSError) as error:
             self._sessions.release()
             raise self.lost() or self._no_session(error) from error
         return ChannelPipe(channel, self._sessions.release)
+
+    def _open_session(self) -> paramiko.Channel:
+        """A session channel. sshd may still count some that have just ended, so a refusal is not believed at once."""
+        deadline = time.monotonic() + OPEN_S
+        while True:
+            try:
+                return self._transport.open_session(timeout=OPEN_S)
+            except paramiko.ChannelException as error:
+                if error.code != REFUSED or time.monotonic() > deadline:
+                    raise
+            time.sleep(REFUSED_TURN_S)
 
     def _no_session(self, error: Exception) -> StepFailed:
         return StepFailed(
@@ -129,8 +144,9 @@ class ChannelPipe:
 
     def __init__(self, channel: paramiko.Channel, free: Callable[[], None]) -> None:
         self._channel = channel
-        self._free: Sequence[Callable[[], None]] = (free,)
+        self._free = free
         self._said = b""
+        self._is_open = True
         self._lock = threading.Lock()
 
     def send(self, data: bytes) -> int:
@@ -148,7 +164,7 @@ class ChannelPipe:
     def errors(self) -> str:
         """See Pipe."""
         while self._channel.recv_stderr_ready():
-            self._said += self._channel.recv_stderr(65536)
+            self._said += self._channel.recv_stderr(READ_SIZE)
         return self._said.decode(errors="replace")
 
     def ended(self) -> bool:
@@ -156,9 +172,17 @@ class ChannelPipe:
         return self._channel.closed or bool(self._channel.eof_received)
 
     def close(self) -> None:
-        """See Stream."""
-        self._channel.close()
+        """See Stream. Waits for the command's own end: sshd counts its session until then."""
         with self._lock:
-            frees, self._free = self._free, ()
-        for free in frees:
-            free()
+            was_open, self._is_open = self._is_open, False
+        if not was_open:
+            return
+        # Where the link is gone or the end takes too long, closing is all that is left.
+        with contextlib.suppress(OSError, EOFError):
+            self._channel.shutdown_write()
+            self._channel.settimeout(ENDING_S)
+            while self._channel.recv(READ_SIZE):
+                pass
+            self._channel.status_event.wait(ENDING_S)
+        self._channel.close()
+        self._free()

@@ -126,7 +126,9 @@ class Hop:
         elif not self.target.agent.exists():
             tried.append(f"no agent: {self.target.agent} is not there")
         tried += [f"not used by this tool: {directive}" for directive in self.target.unused]
-        if encrypted:
+        if any(_hung_up(each.result) for each in attempts):
+            remedy = f"set `IdentitiesOnly yes` and the right IdentityFile for {self.target.alias} in your ssh config"
+        elif encrypted:
             remedy = f"ssh-add {encrypted[0]}, then run the command again in the same session"
         else:
             remedy = f"ssh-copy-id, or name the right key in your ssh config; {self._try} -o BatchMode=yes"
@@ -163,9 +165,15 @@ class Hop:
         return NodeUnreachable(f"{self.where}: {what}", why=why, remedy=remedy, node=self.node)
 
 
+def _hung_up(result: list[str] | Exception) -> bool:
+    return "No existing session" in str(result)
+
+
 def _outcome(result: list[str] | Exception) -> str:
     if isinstance(result, Exception):
         said = str(result)
+        if _hung_up(result):
+            return "not tried: the server had hung up, after too many keys"
         return "refused" if not said or "Authentication failed" in said or "Bad authentication" in said else said
     return "taken"
 

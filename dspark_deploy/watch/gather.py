@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -22,17 +23,27 @@ def gather(
     *,
     images: Sequence[str] = (),
     paths: Mapping[str, Sequence[str]] | None = None,
+    ports: Sequence[int] = (),
 ) -> dict[str, NodeFacts]:
-    """What each node tells now. `images` are references to look up, `paths` (by node) places to look at.
+    """What each node tells now. `images` are references to look up, `paths` (by node) places to look at, `ports` those
+    whose listeners get a name.
 
     Raises StepFailed or NodeUnreachable, naming the node.
     """
+    work = {
+        node: partial(probe, host, pair, images=images, paths=(paths or {}).get(node, ()), ports=ports)
+        for node, host in hosts.items()
+    }
+    return together(work, clock)
 
-    def probe(host: Host) -> NodeFacts:
-        request = {"pair": pair, "images": list(images), "paths": list((paths or {}).get(host.name, ()))}
-        return parse_probe(host.name, host.call("probe", request, timeout_s=PROBE_S))
 
-    return together({node: partial(probe, host) for node, host in hosts.items()}, clock)
+def probe(host: Host, pair: str, *, images: Sequence[str], paths: Sequence[str], ports: Sequence[int]) -> NodeFacts:
+    """What one node tells now. Raises StepFailed or NodeUnreachable."""
+    request = {"pair": pair, "images": list(images), "paths": list(paths), "ports": list(ports)}
+    asked = time.time()
+    document = host.call("probe", request, timeout_s=PROBE_S)
+    # The node looked at its clock at the beginning, once its python had started: the question's way and that are left.
+    return parse_probe(host.name, document, skew_s=document["time_s"] - asked)
 
 
 def look(hosts: Mapping[str, Host], pair: str, clock: Clock) -> Situation:

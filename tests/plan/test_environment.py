@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,13 @@ def test_both_offline_switches_are_set() -> None:
     deployment = deploy()
     pins = environment(deployment, deployment.head)
     assert (pins["HF_HUB_OFFLINE"], pins["TRANSFORMERS_OFFLINE"], pins["HF_HOME"]) == ("1", "1", "/cache/huggingface")
+
+
+def test_online_both_switches_say_so_and_the_hub_gets_more_time() -> None:
+    online = replace(deploy(given={"environment.HF_HUB_ETAG_TIMEOUT": "60"}), offline=False)
+    pins = environment(online, online.worker)
+    assert (pins["HF_HUB_OFFLINE"], pins["TRANSFORMERS_OFFLINE"]) == ("0", "0")
+    assert (pins["HF_HUB_DOWNLOAD_TIMEOUT"], pins["HF_HUB_ETAG_TIMEOUT"]) == ("120", "60")
 
 
 def test_the_profile_beats_the_family() -> None:

@@ -71,7 +71,15 @@ def test_a_flag_that_is_there_already(flag: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["VLLM_HOST_IP", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "HF_HOME", "HF_HUB_OFFLINE"],
+    [
+        "VLLM_HOST_IP",
+        "GLOO_SOCKET_IFNAME",
+        "NCCL_IB_HCA",
+        "NCCL_IB_GID_INDEX",
+        "HF_HOME",
+        "HF_HUB_OFFLINE",
+        "HF_HUB_CACHE",
+    ],
 )
 def test_a_variable_that_is_derived(name: str) -> None:
     assert refused("agent-1m", f"environment.{name}", "x").message == f"--set: {name} is derived for each rank"

@@ -33,7 +33,8 @@ def local(home: Path) -> Iterator[LocalHost]:
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StubDocker:
-    """A docker command in front of the real one."""
+    """A docker command in front of the real one, and nothing of this machine's own docker."""
+    monkeypatch.setenv("DSPARK_NODE_ROOT", str(tmp_path / "no-root"))
     stub = StubDocker(tmp_path / "bin")
     stub.install(monkeypatch)
     return stub

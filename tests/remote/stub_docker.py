@@ -1,4 +1,4 @@
-"""A docker command for tests: `system dial-stdio` answers HTTP from a script, `compose version` says what it is told."""
+"""A docker command for tests: `system dial-stdio` answers from a script, `compose version` says what it is told."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ while line := sys.stdin.buffer.readline():
     if script["chunked"]:
         half = len(content) // 2
         parts = b"".join(b"%x\\r\\n%s\\r\\n" % (len(part), part) for part in (content[:half], content[half:]) if part)
-        sys.stdout.buffer.write(head + b"Transfer-Encoding: chunked\\r\\n\\r\\n" + parts + b"0\\r\\n\\r\\n")
+        sys.stdout.buffer.write(head + b"Transfer-Encoding: chunked\\r\\n\\r\\n" + parts)
+        if not script["endless"] or "follow=1" not in path:
+            sys.stdout.buffer.write(b"0\\r\\n\\r\\n")
     else:
         sys.stdout.buffer.write(head + b"Content-Length: %d\\r\\n\\r\\n" % len(content) + content)
     sys.stdout.buffer.flush()
@@ -54,6 +56,7 @@ class StubDocker:
             "error": "",
             "chunked": False,
             "environment": False,
+            "endless": False,
         }
         self._save()
 
@@ -67,7 +70,8 @@ class StubDocker:
         self._save()
 
     def set(self, **changes: Any) -> None:
-        """Change how it behaves: `compose`, `error` (and exit 1), `chunked`, `environment` (kept in `calls`)."""
+        """Change how it behaves: `compose`, `error` (and exit 1), `chunked`, `environment` (kept in `calls`), `endless`
+        (a followed log never ends)."""
         self.script.update(changes)
         self._save()
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-import paramiko
 import pytest
 
 from dspark_deploy.remote.knownhosts import Verdict, add_key, judge, known_keys
 
 KEY1, KEY2 = b"key one", b"key two"
+HASHED = "|1|AAAAAAAAAAAAAAAAAAAAAAAAAAA=|9GdWSkum9tfQDkU01dy2AbH6Ig0="  # of 10.0.0.1, by ssh-keygen -H's rule
 
 
 def line(names: str, blob: bytes = KEY1, marker: str = "") -> str:
@@ -37,8 +37,8 @@ def path(tmp_path: Path) -> Path:
         ("*.lan", "spark-a.lan", "known"),
         ("spark-?", "spark-a", "known"),
         ("*.lan,!spark-b.lan", "spark-b.lan", "unknown"),
-        (paramiko.HostKeys.hash_host("10.0.0.1"), "10.0.0.1", "known"),
-        (paramiko.HostKeys.hash_host("10.0.0.1"), "10.0.0.2", "unknown"),
+        (HASHED, "10.0.0.1", "known"),
+        (HASHED, "10.0.0.2", "unknown"),
         ("|1|broken", "10.0.0.1", "unknown"),
         ("# 10.0.0.1", "10.0.0.1", "unknown"),
     ],

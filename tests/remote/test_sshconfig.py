@@ -10,7 +10,6 @@ import pytest
 
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.inventory.host import HostSpec, parse_host
-from dspark_deploy.remote import sshconfig
 from dspark_deploy.remote.sshconfig import SshTarget, read_settings, resolve_route, target_of
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="ssh missing: apt install openssh-client")
@@ -161,10 +160,7 @@ def test_a_config_that_openssh_refuses_is_quoted(home: Path) -> None:
 class TestWithoutOpenSsh:
     @pytest.fixture(autouse=True)
     def no_ssh(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def which(_: str) -> None:
-            return None
-
-        monkeypatch.setattr(sshconfig.shutil, "which", which)
+        monkeypatch.setattr("shutil.which", lambda _: None)
 
     def test_user_host_and_port_are_enough(self, home: Path) -> None:
         (only,) = resolve_route("head", HostSpec("10.0.0.1", "ops", 2222))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pwd
 import socket
 import struct
 
@@ -119,7 +120,19 @@ def _hca_port(device_folder: str, device: str, port: int) -> dict[str, Any]:
         "link_layer": read_text(f"{folder}/link_layer"),
         "netdev": min(netdevs) if netdevs else None,
         "gids": gids,
+        "firmware": read_text(f"{device_folder}/fw_ver") or None,
+        "link_width": _number(read_text(f"{device_folder}/device/current_link_width")),
+        "most_lanes": _number(read_text(f"{device_folder}/device/max_link_width")),
+        "pcie_errors": _pcie_errors(f"{device_folder}/device"),
     }
+
+
+def _pcie_errors(folder: str) -> int | None:
+    """Fatal and non-fatal errors since the node booted, which the kernel counts for each device (AER)."""
+    tables = [read_text(f"{folder}/aer_dev_{kind}") for kind in ("fatal", "nonfatal")]
+    rows = [line.split() for table in tables if table for line in table.splitlines()]
+    totals = [int(count) for name, count in rows if name.startswith("TOTAL_ERR")]
+    return sum(totals) if totals else None
 
 
 def _gids(folder: str) -> Iterator[dict[str, Any]]:
@@ -135,17 +148,41 @@ def _gids(folder: str) -> Iterator[dict[str, Any]]:
             }
 
 
-def read_listeners(proc_folder: str) -> list[dict[str, Any]]:
-    """Every TCP socket that listens, IPv4 and IPv6."""
+def read_listeners(proc_folder: str, ports: list[int]) -> list[dict[str, Any]]:
+    """Every TCP socket that listens, IPv4 and IPv6. Whose it is, is told for those on `ports` only: it takes longer."""
     found = []
     for name in ("tcp", "tcp6"):
         table = read_text(f"{proc_folder}/net/{name}") or ""  # no tcp6: IPv6 is off
         for row in table.splitlines()[1:]:
-            _, local, _, state = row.split()[:4]
-            if state == LISTENING:
-                address, _, port = local.partition(":")
-                found.append({"address": _address(address), "port": int(port, 16)})
+            fields = row.split()
+            if fields[3] == LISTENING:
+                address, _, digits = fields[1].partition(":")
+                port = int(digits, 16)
+                owner = _owner(proc_folder, fields) if port in ports else None
+                found.append({"address": _address(address), "port": port, "owner": owner})
     return found
+
+
+def _owner(proc_folder: str, fields: list[str]) -> str | None:
+    """The user of a socket, and the process where this user may look into it."""
+    if len(fields) < 10:  # noqa: PLR2004  sl, two addresses, state, queues, timer, retransmits, uid, timeout, inode
+        return None
+    uid, inode = int(fields[7]), fields[9]
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = f"uid {uid}"
+    for pid in os.listdir(proc_folder):
+        if pid.isdigit() and _holds(f"{proc_folder}/{pid}/fd", inode):
+            return f"{read_text(f'{proc_folder}/{pid}/comm')}, pid {pid} of {user}"
+    return f"a process of {user}"
+
+
+def _holds(folder: str, inode: str) -> bool:
+    try:
+        return any(os.readlink(f"{folder}/{fd}") == f"socket:[{inode}]" for fd in os.listdir(folder))
+    except OSError:  # another user's, or it has ended
+        return False
 
 
 def _address(digits: str) -> str:

@@ -1,8 +1,9 @@
 """Read everything a plan and the checks want to know of a node, in one go, without sudo and without changing a thing.
 
-Request: `pair`, `images` (references), `paths` (~ is the home here), `limit_s` (default 10).
-Answer: one document with the shape of facts/node.py. A source that can't be read is null or empty, and `missing` says
-why; so is whatever was not read when the time was up. /proc, /sys, /etc and /dev are read below DSPARK_NODE_ROOT.
+Request: `pair`, `images` (references), `paths` (~ is the home here), `ports` (whose listeners get a name), `limit_s`
+(default 10). Answer: one document with a `schema` and the shape of facts/node.py. A source that can't be read is null
+or empty, and `missing` says why; so is whatever was not read when the time was up. /proc, /sys, /etc and /dev are read
+below DSPARK_NODE_ROOT.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import socket
 import stat
 import time
 
-from dspark_deploy.remote.programs._docker import Engine, NoEngine, read_containers, read_image
-from dspark_deploy.remote.programs._frame import Call, end_group, find_on_path, serve
+from dspark_deploy.remote.programs._compose import compose_version, version_in
+from dspark_deploy.remote.programs._docker import read_containers, read_image, read_info
+from dspark_deploy.remote.programs._engine import Engine, NoEngine
+from dspark_deploy.remote.programs._frame import Call, end_group, serve
+from dspark_deploy.remote.programs._gpu import NvidiaSmi
 from dspark_deploy.remote.programs._network import (
     read_addresses,
     read_hca_ports,
@@ -25,14 +29,20 @@ from dspark_deploy.remote.programs._network import (
     read_netdevs,
     read_text,
 )
+from dspark_deploy.remote.programs._notes import kept_look, kept_note
+from dspark_deploy.remote.programs._paths import read_path
 from dspark_deploy.remote.programs._release import kept_whole
 from dspark_deploy.remote.programs._state import state_folder
+from dspark_deploy.remote.programs._system import read_memory, read_processes, read_system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dspark_deploy.remote.programs._command import Command
+
+SCHEMA = 1  # see facts/parse.py
 LIMIT_S = 10.0
 ENGINE_S = 5.0  # one answer of the docker daemon
 
@@ -43,13 +53,13 @@ def main(call: Call) -> None:
     call.end_with_session()
     probe = Probe(os.environ.get("DSPARK_NODE_ROOT", ""))
     _thread.start_new_thread(_answer_in_time, (call, probe, request.get("limit_s", LIMIT_S)))
-    # Both take their time to start: they do it while everything else is read.
-    compose, engine = ComposeVersion(), Engine(ENGINE_S)
-    probe.read_system()
-    probe.read_paths(request["paths"])
-    probe.read_releases(request["pair"])
+    # These take their time to start: they do it while everything else is read.
+    compose, smi, engine = compose_version(probe.root), NvidiaSmi(probe.root), Engine(ENGINE_S)
+    probe.read_kernel(request.get("ports", ()))
+    probe.read_home(request["pair"], request["paths"])
     probe.read_engine(engine, request["pair"], request["images"])
     probe.read_compose(compose)
+    probe.read_gpu(smi)
     call.answer(probe.document)
     end_group()
 
@@ -66,45 +76,59 @@ class Probe:
     """The document as it fills."""
 
     def __init__(self, root: str) -> None:
-        self._root = root
+        self.root = root
         self.reading = "start"
+        self._user = pwd.getpwuid(os.geteuid()).pw_name
+        lists = ("netdevs", "hca_ports", "listeners", "images", "containers", "paths", "releases")
+        more = ("gpus", "gpu_processes", "looks")
         self.document: dict[str, Any] = {
+            "schema": SCHEMA,
             "hostname": socket.gethostname(),
-            "user": pwd.getpwuid(os.geteuid()).pw_name,
+            "user": self._user,
             "home": os.path.expanduser("~"),
             "architecture": os.uname().machine,
             "time_s": time.time(),
             "machine_id": None,
             "boot_id": None,
-            "memory_total_bytes": None,
-            "memory_available_bytes": None,
+            "system": {},
+            "memory": None,
             "rdma_devices": False,
             "docker": {"access": "unknown", "detail": "not asked"},
+            "noted": None,
+            "state_mode": None,
             "missing": {},
-            **{name: [] for name in ("netdevs", "hca_ports", "listeners", "images", "containers", "paths", "releases")},
+            **{name: [] for name in (*lists, *more)},
         }
 
-    def read_system(self) -> None:
+    def read_kernel(self, ports: list[int]) -> None:
         """What the kernel tells."""
-        root = self._root
+        root = self.root
         self._text("machine_id", f"{root}/etc/machine-id")
         self._text("boot_id", f"{root}/proc/sys/kernel/random/boot_id")
-        self._take("memory", lambda: self.document.update(_memory(f"{root}/proc/meminfo")))
+        self._fill("system", lambda: read_system(root, self._user))
+        self._fill("memory", lambda: read_memory(root))
+        self._take("processes", self._read_processes)
         self._fill("netdevs", lambda: read_netdevs(f"{root}/sys", read_addresses()))
         self._fill("hca_ports", lambda: read_hca_ports(f"{root}/sys"))
         self._fill("rdma_devices", lambda: _holds_something(f"{root}/dev/infiniband"))
-        self._fill("listeners", lambda: read_listeners(f"{root}/proc"))
+        self._fill("listeners", lambda: read_listeners(f"{root}/proc", ports))
 
-    def read_paths(self, paths: list[str]) -> None:
-        """Each path as this user sees it."""
-        self._fill("paths", lambda: [_path(path) for path in paths])
+    def _read_processes(self) -> None:
+        earlyoom, largest = read_processes(self.root)
+        self.document["system"]["earlyoom"] = earlyoom
+        if self.document["memory"] is not None:
+            self.document["memory"]["consumers"] = largest
 
-    def read_releases(self, pair: str) -> None:
-        """What is kept whole here."""
-        self._fill("releases", lambda: kept_whole(f"{state_folder(pair)}/releases"))
+    def read_home(self, pair: str, paths: list[str]) -> None:
+        """Each path as this user sees it, and what is kept here of the pair."""
+        self._fill("paths", lambda: [read_path(path, self.root) for path in paths])
+        folder = state_folder(pair)
+        self._fill("releases", lambda: kept_whole(f"{folder}/releases"))
+        self._fill("noted", lambda: kept_note(folder))
+        self._fill("state_mode", lambda: stat.S_IMODE(os.stat(folder).st_mode) if os.path.isdir(folder) else None)
 
     def read_engine(self, engine: Engine, pair: str, references: list[str]) -> None:
-        """The engine, the images that were asked for, and the pair's containers."""
+        """The engine, the images that were asked for with what is known of them, and the pair's containers."""
         docker = self.document["docker"] = {"access": "unknown", "detail": "", "version": None, "compose": None}
         docker["context"] = _context()
         docker["group_pending"] = _group_pending()
@@ -112,19 +136,28 @@ class Probe:
         try:
             docker["version"] = engine.version()
             docker["access"] = "ok"
-            found = (read_image(engine, reference) for reference in references)
+            docker.update(read_info(engine, self.root))
+            found = [read_image(engine, reference) for reference in references]
             self.document["images"] = [image for image in found if image is not None]
+            looks = [kept_look(state_folder(pair), image["id"]) for image in self.document["images"]]
+            self.document["looks"] = [look for look in looks if look is not None]
             self.document["containers"] = read_containers(engine, pair)
         except NoEngine as error:
             docker["access"], docker["detail"] = error.access, error.detail
 
-    def read_compose(self, compose: ComposeVersion) -> None:
+    def read_compose(self, compose: Command) -> None:
         """The compose plugin's version."""
         self.reading = "compose"
-        version, said = compose.read()
+        version, said = version_in(compose)
         self.document["docker"]["compose"] = version
         if version is None:
             self.document["missing"]["compose"] = said
+
+    def read_gpu(self, smi: NvidiaSmi) -> None:
+        """The GPU and who holds it. Last, since a driver that hangs holds up whoever asks."""
+        self._fill("gpus", smi.gpus)
+        if "gpus" not in self.document["missing"]:
+            self._fill("gpu_processes", smi.processes)
 
     def _text(self, name: str, path: str) -> None:
         text = read_text(path)
@@ -144,71 +177,8 @@ class Probe:
             self.document["missing"][name] = str(error)
 
 
-class ComposeVersion:
-    """`docker compose version`, running beside the rest."""
-
-    def __init__(self) -> None:
-        docker = find_on_path("docker")
-        self._reader, writer = os.pipe()
-        self._child = 0
-        if docker is not None:
-            argv = ["docker", "compose", "version", "--short"]
-            wiring = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, writer, 2)]
-            self._child = os.posix_spawn(docker, argv, os.environ, file_actions=wiring)
-        os.close(writer)
-
-    def read(self) -> tuple[str | None, str]:
-        """The version, or None with what was said instead."""
-        with os.fdopen(self._reader, "rb") as output:
-            said = output.read().decode(errors="replace").strip()
-        if not self._child:
-            return None, "docker: not found"
-        _, status = os.waitpid(self._child, 0)
-        last = said.splitlines()[-1] if said else ""
-        if status == 0 and last.lstrip("v")[:1].isdigit():
-            return last.lstrip("v"), said
-        return None, said.splitlines()[0] if said else "docker compose said nothing"
-
-
-def _memory(path: str) -> dict[str, int]:
-    with open(path, encoding="ascii") as file:
-        rows = dict(line.split(":", 1) for line in file if ":" in line)
-    return {
-        name: int(rows[key].split()[0]) * 1024
-        for name, key in (("memory_total_bytes", "MemTotal"), ("memory_available_bytes", "MemAvailable"))
-    }
-
-
 def _holds_something(folder: str) -> bool:
     return os.path.isdir(folder) and bool(os.listdir(folder))
-
-
-def _path(asked: str) -> dict[str, Any]:
-    """An absent path is as writable as its nearest parent, and lies on the same disk."""
-    path = os.path.expanduser(asked)
-    kind = _kind(path)
-    existing = path
-    while not os.path.exists(existing) and existing not in {"/", ""}:
-        existing = os.path.dirname(existing)
-    disk = os.statvfs(existing) if existing else None
-    return {
-        "path": path,
-        "kind": kind,
-        "writable": os.access(existing, os.W_OK),
-        "free_bytes": disk.f_bavail * disk.f_frsize if disk else None,
-    }
-
-
-def _kind(path: str) -> str:
-    try:
-        mode = os.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return "absent"
-    except OSError:
-        return "unreadable"
-    if not os.access(path, os.R_OK):
-        return "unreadable"
-    return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
 
 
 def _context() -> str:

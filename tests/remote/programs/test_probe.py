@@ -15,7 +15,7 @@ from dspark_deploy.facts.node import Gid, HcaPort, Listener, NodeFacts, PathFact
 from dspark_deploy.facts.parse import parse_probe
 from dspark_deploy.remote.local import LocalHost
 from dspark_deploy.remote.program import bundled
-from dspark_deploy.remote.programs._docker import Engine, NoEngine
+from dspark_deploy.remote.programs._engine import Engine, NoEngine
 from tests.remote.stub_docker import StubDocker
 
 PAIR = "spark-pair"
@@ -35,8 +35,9 @@ def plant(root: Path, files: Mapping[str, str]) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(docker: StubDocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A node's /proc, /sys, /etc and /dev."""
+    del docker  # it has another root
     folder = tmp_path / "root"
     hca = "sys/class/infiniband/rocep1s0f0"
     plant(
@@ -94,7 +95,8 @@ def ip(docker: StubDocker) -> None:
 def test_kernel_and_network_are_read_below_the_node_s_root(local: LocalHost) -> None:
     facts = probe(local)
     assert (facts.machine_id, facts.boot_id) == ("0123", "4567")
-    assert (facts.memory_total_bytes, facts.memory_available_bytes) == (125000000 * 1024, 120000000 * 1024)
+    assert facts.memory is not None
+    assert (facts.memory.total, facts.memory.available) == (125000000 * 1024, 120000000 * 1024)
     up, down = facts.netdevs
     assert (up.name, up.up, up.mtu, up.speed_mbps, up.mac) == ("enp1s0f0np0", True, 9000, 200000, "3c:6d:66:00:00:01")
     assert up.addresses == (IPv4Interface("192.168.177.11/24"),)
@@ -106,7 +108,7 @@ def test_kernel_and_network_are_read_below_the_node_s_root(local: LocalHost) -> 
     assert facts.hca_ports == (HcaPort("rocep1s0f0", 1, "ACTIVE", "Ethernet", "enp1s0f0np0", gids),)
     assert facts.rdma_devices
     assert facts.listeners == (Listener("127.0.0.1", 8888), Listener("::", 22))
-    assert facts.missing == {}
+    assert facts.missing == {"gpus": "nvidia-smi: not found on PATH"}
 
 
 @pytest.mark.usefixtures("docker")
@@ -116,7 +118,7 @@ def test_a_node_without_any_of_it_says_what_is_missing(
     monkeypatch.setenv("DSPARK_NODE_ROOT", str(tmp_path / "empty"))
     facts = probe(local)
     assert facts.machine_id is None
-    assert facts.memory_total_bytes is None
+    assert facts.memory is None
     assert (facts.netdevs, facts.hca_ports, facts.listeners, facts.rdma_devices) == ((), (), (), False)
     assert {"machine_id", "boot_id", "memory", "netdevs"} <= set(facts.missing)
 
@@ -198,6 +200,13 @@ def test_a_missing_compose_plugin_is_told_with_its_own_words(local: LocalHost, d
     facts = probe(local)
     assert facts.docker.compose is None
     assert facts.missing["compose"] == "docker: 'compose' is not a docker command."
+
+
+@pytest.mark.usefixtures("docker")
+def test_the_compose_plugin_is_asked_itself_where_docker_would_find_it(local: LocalHost, home: Path) -> None:
+    plant(home, {".docker/cli-plugins/docker-compose": "#!/bin/sh\n[ $1 = docker-cli-plugin-metadata ] && echo '{\"Version\": \"v2.40.3\"}'\n"})
+    (home / ".docker/cli-plugins/docker-compose").chmod(0o755)
+    assert probe(local).docker.compose == "2.40.3"
 
 
 @pytest.mark.usefixtures("docker")

@@ -58,7 +58,7 @@ def test_the_usual_places_are_searched_where_the_shell_s_path_lacks_them(
 
 def test_a_command_past_its_limit_is_ended_and_quoted(local: LocalHost) -> None:
     began = time.monotonic()
-    with pytest.raises(StepFailed, match="did not end within 0.2 s") as failed:
+    with pytest.raises(StepFailed, match=r"did not end within 0\.2 s") as failed:
         local.run(["sh", "-c", "echo so far; exec sleep 60"], timeout_s=0.2)
     assert time.monotonic() - began < 2
     assert failed.value.why == "so far"

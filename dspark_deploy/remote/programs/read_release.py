@@ -1,0 +1,30 @@
+"""The files of one release that this node keeps.
+
+Request: `pair`, `release`. Answer: `files`, name -> content, or null where the node keeps no such release whole.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dspark_deploy.remote.programs._frame import Call, serve
+from dspark_deploy.remote.programs._release import kept_whole
+from dspark_deploy.remote.programs._state import state_folder
+
+
+def main(call: Call) -> None:
+    """See the module."""
+    releases = f"{state_folder(call.request['pair'])}/releases"
+    release = call.request["release"]
+    if release not in kept_whole(releases):
+        call.answer({"files": None})
+        return
+    files = {}
+    for name in sorted(os.listdir(f"{releases}/{release}")):
+        with open(f"{releases}/{release}/{name}", encoding="utf-8") as file:
+            files[name] = file.read()
+    call.answer({"files": files})
+
+
+if __name__ == "__main__":
+    serve(main)

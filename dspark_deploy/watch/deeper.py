@@ -1,0 +1,114 @@
+"""What takes more than a probe: the content of an image, and what the link between the nodes carries."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dspark_deploy.checks.case import Case
+from dspark_deploy.checks.changes import fingerprints
+from dspark_deploy.checks.layout import layout_of, look_at, variables_file
+from dspark_deploy.checks.link import NODES, Ends, used_rails
+from dspark_deploy.errors import DsparkError, NodeUnreachable
+from dspark_deploy.facts.link import Heard, parse_heard
+from dspark_deploy.facts.node import Look, NodeFacts
+from dspark_deploy.facts.parse import parse_look
+from dspark_deploy.remote.clock import Clock
+from dspark_deploy.remote.host import Host
+from dspark_deploy.remote.parallel import attempt
+
+LOOK_S = 60  # a container is made, which waits for a disk at most
+LINK_S = 15  # the program ends itself well before
+OF_THE_LINK = ("boot", "interface", "address", "MTU", "HCA")  # of a fingerprint
+PORTS = range(49152, 60000)  # above those that servers use; the kernel's own choice begins lower
+
+
+def look_deeper(case: Case, hosts: Mapping[str, Host], clock: Clock, *, link: bool) -> Case:
+    """The case with what is not known yet: each image that was not looked into, and, with `link`, the fabric.
+
+    What can't be had is missing there, with its reason. Raises NodeUnreachable where a connection is lost.
+    """
+    calls: dict[tuple[str, str], partial[Any]] = {}
+    for node, request in _looks(case).items():
+        calls["look", node] = partial(_look, hosts[node], request)
+    rails = used_rails(case) if link else ()
+    if rails and set(NODES) <= set(hosts):
+        token = secrets.token_hex(8)
+        ports = random.sample(PORTS, len(rails))
+        for side, node in enumerate(NODES):
+            request = {
+                "token": token,
+                "links": [_end(rail, port, side) for rail, port in zip(rails, ports, strict=True)],
+            }
+            calls["link", node] = partial(_link, hosts[node], request)
+    return _with(case, attempt(calls, clock)) if calls else case
+
+
+def _looks(case: Case) -> dict[str, dict[str, Any]]:
+    """What to ask each node whose image's content is not known. Every family's layout, to be able to name another."""
+    lacking = {
+        node: image for node, known, image, workload in case.served() if look_at(known, image, workload.family) is None
+    }
+    if not lacking or case.workload is None:
+        return {}
+    families = {each.name: each for each in (*case.catalogue.families(), case.workload.family)}.values()
+    paths = list(dict.fromkeys(path for family in families for path in layout_of(family)))
+    names_in = [variables_file(family) for family in families]
+    return {
+        node: {"pair": case.pair, "image": image.id, "paths": paths, "names_in": names_in}
+        for node, image in lacking.items()
+    }
+
+
+def _look(host: Host, request: Mapping[str, Any]) -> Look:
+    return parse_look(host.call("look", request, timeout_s=LOOK_S))
+
+
+def _end(rail: Ends, port: int, side: int) -> dict[str, Any]:
+    return {
+        "interface": rail.interfaces[side],
+        "address": rail.addresses[side],
+        "peer": rail.addresses[1 - side],
+        "port": port,
+        "size": rail.size,
+    }
+
+
+def _link(host: Host, request: Mapping[str, Any]) -> tuple[Heard, ...]:
+    return parse_heard(host.call("link", request, timeout_s=LINK_S))
+
+
+def _with(case: Case, outcomes: Mapping[tuple[str, str], Any]) -> Case:
+    facts, heard = dict(case.facts), dict(case.heard)
+    for (what, node), outcome in outcomes.items():
+        match outcome:
+            case NodeUnreachable():
+                raise outcome
+            case DsparkError():
+                facts[node] = _lacking(facts[node], what, outcome)
+            case BaseException():
+                raise outcome
+            case Look():
+                facts[node] = replace(facts[node], looks=(outcome, *facts[node].looks))
+            case _:
+                heard[node] = outcome
+    return replace(case, facts=facts, heard=heard)
+
+
+def _lacking(known: NodeFacts, what: str, error: DsparkError) -> NodeFacts:
+    reason = f"{error.message} ({error.why})" if error.why else error.message
+    return replace(known, missing={**known.missing, what: reason})
+
+
+def carried_before(case: Case) -> bool:
+    """Whether the pair came up well over this very link, both nodes not having booted since: no need to try again."""
+    return all(_is_as_noted(case, known) for known in case.facts.values()) and len(case.facts) == len(NODES)
+
+
+def _is_as_noted(case: Case, known: NodeFacts) -> bool:
+    now = fingerprints(case)[known.node]
+    return known.noted is not None and all(known.noted.values.get(name) == now.get(name) for name in OF_THE_LINK)
