@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from . import disk, images, network
 from .faults import FaultyNode
 from .host import Identity
-from .keeper import STATE
+from .keeper import STATE, pids_in
 from .packages import BedUnavailable, compose_binary
 from .run import Ran, run
 
@@ -37,6 +39,7 @@ class Bed:
         self.known_hosts = self.client / "known_hosts"
         self.head = FaultyNode(HEAD, STATE / "head")
         self.worker = FaultyNode(WORKER, STATE / "worker")
+        self.has_newer_compose = False
         self._keeper: subprocess.Popen[str] | None = None
 
     @property
@@ -52,8 +55,10 @@ class Bed:
 
     def open(self) -> None:
         """Bring up both hosts. Waits for another run's bed to end; raises BedUnavailable when it does not."""
-        binds = {disk.PLUGINS["stable"]: compose_binary(), disk.PLUGINS["newer"]: compose_binary(newer=True)}
-        archive = images.archive()
+        binds = {disk.PLUGINS["stable"]: compose_binary()}
+        with suppress(BedUnavailable):  # a suite that moves: the bed does without it
+            binds[disk.PLUGINS["newer"]] = compose_binary(newer=True)
+        self.has_newer_compose = len(binds) > 1
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", str(KEEPER), str(LOCK_WAIT_S)],
             stdin=subprocess.PIPE,
@@ -66,7 +71,7 @@ class Bed:
             raise BedUnavailable(f"another test run has had the bed for more than {LOCK_WAIT_S} s")
         try:
             self._make_client()
-            self._bring_up(archive, binds)
+            self._bring_up(images.archive(), binds)
         except BaseException:
             self.close()
             raise
@@ -92,6 +97,7 @@ class Bed:
         else:
             disk.copy(golden, node.folder / "disk.img")
         node.boot()
+        node.write_accounts()
         node.start_dockerd(wait=False)
         node.settle()
         node.start_sshd()
@@ -104,11 +110,12 @@ class Bed:
         self.head.prepare(None, binds)
         image.rename(self.head.folder / "disk.img")
         self.head.boot()
-        self.head.path("/etc/docker/daemon.json").write_text("{}\n")
-        self.head.write("/etc/group", Path("/etc/group").read_text() + "docker:x:990:\n")
+        self.head.write_accounts()
         self.head.start_dockerd()
         self.head.api.load(archive)
         self.head.stop_dockerd()
+        self.head.path("/var/log/dockerd.log").unlink()
+        self.head.path(self.head.home).rmdir()
         self.head.end()
         disk.copy(self.head.folder / "disk.img", image)
 
@@ -123,6 +130,9 @@ class Bed:
 
     def reset(self) -> None:
         """Bring both hosts and the client's folder back to health and emptiness. Quick where nothing was broken."""
+        for pid in pids_in([network.LAN]):  # programs of the client that a test left running
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._on_both(FaultyNode.heal)
         for path in self.client.iterdir():
             if path.is_dir() and not path.is_symlink():

@@ -21,6 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): tests that one worker has to run")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test of this folder, and keep them on one worker: there is one bed a machine."""
     for item in items:
@@ -42,27 +43,44 @@ def why_not() -> str | None:
     return None
 
 
-def no_bed(reason: str) -> None:
-    """Skip with one line that says why and how; with DSPARK_REQUIRE_BED set, fail with it."""
-    line = f"no two-host bed: {reason}; {HOW}"
-    if os.environ.get("DSPARK_REQUIRE_BED", "0") not in {"", "0"}:
-        pytest.fail(line, pytrace=False)
-    pytest.skip(line)
+class _Opened:
+    """The session's bed, or the reason why there is none: found out once, by the first test that wants it."""
+
+    bed: Bed | None = None
+    reason: str | None = None
+
+
+def _open() -> None:
+    if _Opened.bed or _Opened.reason:
+        return
+    _Opened.reason = why_not()
+    if _Opened.reason is None:
+        try:
+            install_packages()
+            _Opened.bed = Bed.start()
+        except BedUnavailable as error:
+            _Opened.reason = str(error)
+
+
+def pytest_runtest_setup() -> None:
+    """Skip where there is no bed; with DSPARK_REQUIRE_BED set, fail.
+
+    Here and not in a fixture: all skips come from one place then, and pytest shows them as one line.
+    """
+    _open()
+    if _Opened.reason:
+        line = f"no two-host bed: {_Opened.reason}; {HOW}"
+        if os.environ.get("DSPARK_REQUIRE_BED", "0") not in {"", "0"}:
+            pytest.fail(line, pytrace=False)
+        pytest.skip(line)
 
 
 @pytest.fixture(scope="session")
 def bed() -> Iterator[Bed]:
     """Both hosts, up for the whole session."""
-    if reason := why_not():
-        no_bed(reason)
-    try:
-        install_packages()
-        made = Bed.start()
-    except BedUnavailable as error:
-        no_bed(str(error))
-        raise
-    yield made
-    made.close()
+    assert _Opened.bed
+    yield _Opened.bed
+    _Opened.bed.close()
 
 
 @pytest.fixture(autouse=True)

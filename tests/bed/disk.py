@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from . import hardware
-from .packages import cache_folder
+from .packages import SYSTEM_PATH, cache_folder
 
 SIZE = "3G"
+SOURCES = Path(__file__).read_bytes() + Path(hardware.__file__).read_bytes()
+"""What decides the content of a disk, read when it is imported: a file that is edited meanwhile is not what runs."""
 KEPT_AT_TOP = {
     "bin",
     "etc",
@@ -58,11 +61,7 @@ DGX_RELEASE = 'DGX_NAME="DGX Spark"\nDGX_PRETTY_NAME="NVIDIA DGX Spark"\nDGX_SWB
 
 def golden(images: Path, checkout: Path, load_images: Callable[[Path], None]) -> Path:
     """The image to copy nodes from. `load_images` is called with a new one when there is none yet."""
-    key = hashlib.sha256(images.name.encode())
-    for path in (Path(__file__), Path(hardware.__file__), Path("/usr/sbin/dockerd")):
-        status = path.stat()
-        key.update(f"{path} {status.st_size} {status.st_mtime_ns}".encode())
-    key.update(str(checkout).encode())
+    key = hashlib.sha256(f"{images.name} {checkout}".encode() + SOURCES)
     path = cache_folder() / f"disk-{key.hexdigest()[:16]}.img"
     if not path.exists():
         for old in cache_folder().glob("disk-*.img*"):
@@ -115,17 +114,19 @@ def _fill(disk: Path, checkout: Path) -> None:
         _put(upper / name.lstrip("/"), "")  # to be mounted over
     (upper / PLUGIN_LINK).parent.mkdir(parents=True)
     (upper / PLUGIN_LINK).symlink_to(PLUGINS["stable"])
+    _put(upper / "etc/docker/daemon.json", "{}\n")
     _put(upper / "etc/os-release", OS_RELEASE)
     _put(upper / "etc/dgx-release", DGX_RELEASE)
     _fill_dev(disk / "dev")
 
 
 def _programs() -> dict[str, str]:
+    real_runc = shutil.which("runc", path=SYSTEM_PATH) or "runc"
     return {
         "usr/bin/nvidia-smi": hardware.NVIDIA_SMI,
         "usr/bin/ibdev2netdev": hardware.IBDEV2NETDEV,
         "usr/bin/nvidia-container-runtime-hook": hardware.NVIDIA_HOOK,
-        "usr/local/lib/bed/runc": hardware.RUNC,  # on dockerd's PATH only
+        "usr/local/lib/bed/runc": hardware.RUNC.replace("@RUNC@", real_runc),  # on dockerd's PATH only
     }
 
 

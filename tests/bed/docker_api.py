@@ -59,6 +59,10 @@ class DockerApi:
         found: dict[str, Any] = self.call("GET", f"/containers/{container}/json")
         return found
 
+    def kill(self, container: str) -> None:
+        """Kill a container's processes; it stays, exited."""
+        self.call("POST", f"/containers/{container}/kill")
+
     def remove(self, container: str) -> None:
         """Kill and remove a container."""
         self.call("DELETE", f"/containers/{container}?force=1&v=1")

@@ -14,10 +14,14 @@ from .images import kept_tag
 from .node import Node
 
 KEPT_IN_HOME = {".ssh", ".cache"}
+SMI = "/usr/local/bin/nvidia-smi"  # comes before the healthy one on PATH
+GPU_APPS = "/run/bed-gpu-apps"  # where that one looks
 
 
 class FaultyNode(Node):
     """A node with switches. Every one of them is undone by `heal`, which a reset of the bed calls."""
+
+    _has_other_mtu = False
 
     # --- sshd ---------------------------------------------------------------------------------------------------
 
@@ -26,7 +30,9 @@ class FaultyNode(Node):
         self._signal_sshd(signal.SIGKILL)
         self.path("/run/sshd.pid").unlink(missing_ok=True)
         if sessions:
-            self.exec(["pkill", "-KILL", "sshd"])
+            for process in self.processes():
+                if process.argv.startswith("sshd:"):
+                    self.exec(["kill", "-KILL", _inner_pid(process.pid)])
 
     def hang_sshd(self) -> None:
         """Stop the listener: connections are made by the kernel and no banner comes."""
@@ -122,6 +128,11 @@ class FaultyNode(Node):
             network.plug(self.cables[name], connected=connected)
             hardware.set_port_state(self.folder / "infiniband", self.cables[name].interface, active=connected)
 
+    def set_mtu(self, *, end: int | None = None, hop: int | None = None) -> None:
+        """Give the first fabric interface, or the hop behind it, another MTU."""
+        network.set_mtu(self.alias, self.cables["fabric"], end=end, hop=hop)
+        self._has_other_mtu = bool(end or hop)
+
     def pull_lan(self) -> None:
         """Pull the LAN cable: the client's packets get no answer."""
         network.plug(self.cables["lan"], connected=False)
@@ -151,6 +162,18 @@ class FaultyNode(Node):
         """Change lines of /proc/meminfo: `set_memory(MemAvailable=20_000_000)`."""
         self.write_hardware(**kilobytes)
 
+    def write_hca(self, device: str, name: str, text: str) -> None:
+        """Change a file of an RDMA device, `fw_ver` or `device/current_link_width` for example."""
+        (self.folder / "infiniband" / device / name).write_text(text + "\n")
+
+    def hide_gpu(self) -> None:
+        """Have nvidia-smi find none."""
+        self.write(SMI, "#!/bin/sh\necho 'No devices were found'\nexit 6\n", mode=0o755)
+
+    def use_gpu(self, *rows: str) -> None:
+        """Have nvidia-smi tell of processes that compute: `4242, /usr/bin/ollama, [N/A]`."""
+        self.write(GPU_APPS, "".join(f"{row}\n" for row in rows))
+
     def break_gpu(self, message: str) -> None:
         """Have every container that wants the GPU fail to start with this message."""
         self.write("/run/bed-gpu-error", message + "\n")
@@ -165,7 +188,10 @@ class FaultyNode(Node):
         self.plug_cable()
         self.free_disk()
         self.write_hardware()
-        self.path("/run/bed-gpu-error").unlink(missing_ok=True)
+        for path in ("/run/bed-gpu-error", GPU_APPS, SMI):
+            self.path(path).unlink(missing_ok=True)
+        if self._has_other_mtu:
+            self.set_mtu()
         self.use_compose("stable")
         self._heal_dockerd()
         self._end_leftovers()

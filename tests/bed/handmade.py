@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 
 from dspark_deploy.rehearsal.standin.snapshots import MODEL_0731, REVISION_0731
@@ -16,6 +17,20 @@ FOLDER = "handmade"
 NAME = "handmade"
 EVERYWHERE = "0.0.0.0"
 CONTAINER = f"{NAME}-vllm-1"
+
+_ASK = """
+import sys, urllib.error, urllib.request
+url, timeout, body = sys.argv[1:]
+request = urllib.request.Request(url, body.encode() or None, {"Content-Type": "application/json"})
+try:
+    answer = urllib.request.urlopen(request, timeout=float(timeout))
+except urllib.error.HTTPError as error:
+    answer = error
+except OSError:
+    answer = None
+print(answer.status if answer else 0)
+print(answer.read().decode() if answer else "")
+"""
 
 EXECUTABLES = {images.ANEMLL: "/usr/local/bin/vllm", images.STAGE_C: "/opt/env/bin/vllm"}
 
@@ -98,12 +113,10 @@ def wait_for_exit(node: Node, limit_s: float = 20) -> int:
 
 def ask(bed: Bed, path: str, body: object = None, *, timeout: float = 10) -> tuple[int, str]:
     """One request to the head's API over the LAN: status (0 when none came in time) and body."""
-    words = ["curl", "-sS", "--max-time", str(timeout), "-w", "\n%{http_code}"]
-    if body is not None:
-        words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
-    ran = bed.run([*words, f"http://{bed.head.lan_address}:8888{path}"], timeout=timeout + 5)
-    text, _, status = ran.stdout.rpartition("\n")
-    return int(status or 0), text
+    url = f"http://{bed.head.lan_address}:8888{path}"
+    argv = [sys.executable, "-c", _ASK, url, str(timeout), "" if body is None else json.dumps(body)]
+    status, _, text = bed.run(argv, timeout=timeout + 10).stdout.partition("\n")
+    return int(status), text
 
 
 def say(bed: Bed, text: str = "Say something.", *, timeout: float = 10, **more: object) -> tuple[int, str]:

@@ -202,5 +202,5 @@ if [ "$most" != unlimited ]; then
         sed -i "s/$wish/\\"RLIMIT_MEMLOCK\\",\\"hard\\":$most,\\"soft\\":$most/" "$file"
     fi
 fi
-exec /usr/sbin/runc "$@"
+exec @RUNC@ "$@"
 """

@@ -93,6 +93,10 @@ class Host:
         """All containers on the node, stopped ones included."""
         return self.api.containers()
 
+    def running(self) -> list[Container]:
+        """The containers that run."""
+        return [container for container in self.containers() if container.state == "running"]
+
     def logs(self, container: str) -> str:
         """What a container printed, both streams in order."""
         return self.exec(["sh", "-c", 'docker logs "$0" 2>&1', container]).check().stdout

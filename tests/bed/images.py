@@ -31,6 +31,7 @@ STAGE_C_TAGS = (
 )
 EXITS_AT_ONCE = "bed/exits-at-once:1"
 
+SOURCES = b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("images", "base_image", "layers"))
 STANDIN = Path(__file__).parents[2] / "dspark_deploy" / "rehearsal" / "standin"
 STANDIN_IN_IMAGE = "opt/standin"
 ENTRYPOINT = "opt/stage-c/entrypoint.sh"
@@ -166,8 +167,8 @@ def _compiled_standin() -> dict[str, bytes]:
 
 def _fingerprint() -> str:
     """Changes with the stand-in, with this file, and with the interpreter and programs of the machine."""
-    digest = hashlib.sha256()
-    for path in sorted([Path(__file__), *STANDIN.glob("*.py"), *STANDIN.glob("*.tsv")]):
+    digest = hashlib.sha256(SOURCES)
+    for path in sorted([*STANDIN.glob("*.py"), *STANDIN.glob("*.tsv")]):
         digest.update(path.name.encode() + path.read_bytes())
     for program in ["/usr/bin/python3", *programs()]:
         status = Path(program).stat()

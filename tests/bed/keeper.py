@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 STATE = Path("/var/tmp/dspark-bed")  # a fixed place, so that a later run finds what a killed keeper left
@@ -34,7 +36,8 @@ def main() -> int:
             if time.monotonic() > deadline:
                 _tell("busy")
                 return 1
-            time.sleep(0.2)
+            if select.select([sys.stdin], [], [], 0.2)[0]:
+                return 1  # nobody waits for the bed any more
         take_down()
         STATE.mkdir(mode=0o700)
         _tell("ready")
@@ -68,7 +71,7 @@ def take_down() -> None:
 
 def _end_processes() -> None:
     deadline = time.monotonic() + LIMIT_S
-    while pids := _pids():
+    while pids := pids_in(NAMESPACES):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -77,10 +80,10 @@ def _end_processes() -> None:
         time.sleep(0.01)
 
 
-def _pids() -> list[int]:
-    """Every process in one of the bed's namespaces."""
+def pids_in(namespaces: Sequence[str]) -> list[int]:
+    """Every process in one of these network namespaces."""
     wanted = set()
-    for name in NAMESPACES:
+    for name in namespaces:
         with contextlib.suppress(OSError):
             status = Path("/run/netns", name).stat()
             wanted.add((status.st_dev, status.st_ino))

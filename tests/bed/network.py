@@ -80,6 +80,12 @@ def plug(cable: Cable, *, connected: bool) -> None:
     _batch(LAN, [f"link set {cable.port} {'up' if connected else 'down'}"])
 
 
+def set_mtu(node: str, cable: Cable, *, end: int | None = None, hop: int | None = None) -> None:
+    """Give a node's interface, or the port on the other side of its cable, another MTU; None is the cable's own."""
+    _batch(node, [f"link set {cable.interface} mtu {end or cable.mtu}"])
+    _batch(LAN, [f"link set {cable.port} mtu {hop or cable.mtu}"])
+
+
 def _batch(namespace: str | None, lines: list[str]) -> None:
     where = ["-n", namespace] if namespace else []
     argv = ["ip", *where, "-batch", "-"]

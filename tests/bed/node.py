@@ -89,9 +89,9 @@ class Node(Host):
         self.pid = 0
 
     def settle(self) -> None:
-        """Give a node its users, names and keys. Once, after its first boot."""
-        self._write_accounts()
+        """Give a node its names, keys and models. Once, after its first boot."""
         hosts = {"127.0.0.1": "localhost", "10.77.0.1": "spark-head", "10.77.0.2": "spark-worker"}
+        hosts["10.77.0.254"] = "ghcr.io"  # where a test's registry listens; dockerd rereads this file after 5 s only
         self.write("/etc/hosts", "".join(f"{address} {name}\n" for address, name in hosts.items()))
         self.write("/etc/hostname", self.alias + "\n")
         self.write("/etc/resolv.conf", "")
@@ -99,10 +99,12 @@ class Node(Host):
         self.write_authorized_keys(self.authorized_key)
         self.write_models()
         self.stub()
-        self.path("/etc/docker/daemon.json").write_text("{}\n")
 
-    def _write_accounts(self) -> None:
-        """One login in group docker, with no password; a `!` in shadow would count as locked and refuse keys too."""
+    def write_accounts(self) -> None:
+        """Give the node its one login, in group docker. Before dockerd starts, whose socket belongs to that group.
+
+        It has no password: `*`, since sshd takes a `!` for a locked account and refuses keys too.
+        """
         name, uid = self.identity.user, self.identity.uid
         home = self.path(self.home)
         home.mkdir(mode=0o750)

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ PROGRAMS = {
     "nsenter": ("util-linux",),
     "mount": ("mount",),
     "mkfs.ext4": ("e2fsprogs",),
-    "useradd": ("passwd",),
+    "setpriv": ("util-linux",),
     "python3": ("python3",),
 }
 """Program -> packages that may bring it. Looked up in SYSTEM_PATH only: /usr/local is hidden on the nodes."""
@@ -86,15 +86,16 @@ def install_packages() -> None:
     """Install what is missing, by apt. Needs root. Raises BedUnavailable when something stays missing."""
     if not missing_programs():
         return
-    _apt(["apt-get", "-q", "update"])
-    with _no_service_starts():
+    with suppress(subprocess.CalledProcessError), _no_service_starts():
+        _apt(["apt-get", "-q", "update"])
         for position in range(max(len(packages) for packages in PROGRAMS.values())):
             missing = missing_programs()
             wanted = sorted({PROGRAMS[name][position] for name in missing if len(PROGRAMS[name]) > position})
             if wanted:
                 _apt(["apt-get", "-q", "install", "-y", "--no-install-recommends", *wanted])
     if left := missing_programs():
-        raise BedUnavailable(f"the bed needs {', '.join(left)}: install {', '.join(PROGRAMS[n][0] for n in left)}")
+        wanted = sorted({PROGRAMS[name][0] for name in left})
+        raise BedUnavailable(f"it needs {', '.join(left)}, and apt could not install {' '.join(wanted)}")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -57,12 +58,20 @@ class OtherRun:
 
     def left(self) -> list[str]:
         """What is still there of its bed."""
-        found = [f"process {pid}" for pid in self.pids if Path(f"/proc/{pid}").exists()]
+        found = [f"process {pid}" for pid in self.pids if is_alive(pid)]
         for name in keeper.NAMESPACES:
             path = Path("/run/netns", name)
             if path.exists() and path.stat().st_ino in self.namespaces:
                 found.append(name)
         return found
+
+
+def is_alive(pid: int) -> bool:
+    """Is there such a process? One that ended and waits for init to take note of it is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.fixture
@@ -87,8 +96,12 @@ def traces() -> list[str]:
 
 def a_keeper_runs() -> bool:
     """Is there a bed, of whatever run?"""
-    ran = subprocess.run(["pgrep", "-f", str(Path(keeper.__file__))], check=False, capture_output=True)
-    return ran.returncode == 0
+    with keeper.LOCK.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def assert_nothing_is_left() -> None:

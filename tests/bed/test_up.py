@@ -145,7 +145,7 @@ def test_an_interruption_before_the_wait_undoes_what_was_started(bed: Bed) -> No
     bed.worker.stub(never_rendezvous=True)
     bed.inventory()
     process = bed.popen([DSPARK, "up"])
-    wait_until(bed.worker.containers)
+    wait_until(bed.worker.running)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
@@ -158,7 +158,7 @@ def test_an_interruption_while_the_pair_boots_detaches(bed: Bed) -> None:
         node.stub(load_s=6)
     bed.inventory()
     process = bed.popen([DSPARK, "up"])
-    wait_until(bed.head.containers)
+    wait_until(bed.head.running)
     time.sleep(1)  # the head's container exists while compose still starts it: the wait begins just after
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)

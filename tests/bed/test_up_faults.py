@@ -70,10 +70,12 @@ def test_a_missing_image_is_exit_3(bed: Bed) -> None:
     nothing_is_left(bed)
 
 
-def test_an_image_of_the_other_family_is_exit_4_from_serve_sh(bed: Bed) -> None:
+def test_an_image_of_the_other_family_is_exit_3_and_exit_4_from_serve_sh_where_that_is_skipped(bed: Bed) -> None:
     for node in bed.nodes:
         node.put_image(STAGE_C, IMAGE)
-    lines = refused(dspark(bed, "up"), 4, "worker")
+    seen = refused(dspark(bed, "up"), 3, "head")
+    assert "--family stage-c" in seen[-1]
+    lines = refused(dspark(bed, "up", "--skip", "image-layout"), 4, "worker")
     assert "/usr/local/bin/vllm" in "\n".join(lines)
     nothing_is_left(bed)
 
@@ -127,10 +129,7 @@ def test_a_taken_api_port_is_exit_3(bed: Bed) -> None:
 
 def test_a_failed_start_brings_back_what_served(bed: Bed) -> None:
     before = result(dspark(bed, "up", "-p", "agent-1m", "--output", "json").check())["release"]
-    bed.worker.remove_image(STAGE_C)
-    bed.worker.put_image("bed/exits-at-once:1", STAGE_C)
-    bed.head.put_image("bed/exits-at-once:1", STAGE_C)
-    ran = dspark(bed, "up", "-p", "stage-c-c12", "--yes")
+    ran = dspark(bed, "up", "-p", "coding-1m", "--set", "extra_flags.--no-such-flag=1", "--yes")
     refused(ran, 4, "worker")
     assert "serves again" in ran.stderr
     told = result(dspark(bed, "status", "--output", "json").check())
@@ -172,7 +171,7 @@ def test_a_second_run_meets_the_lock(bed: Bed) -> None:
 
     first = bed.popen([DSPARK, "up"])
     try:
-        wait_until(bed.worker.containers)
+        wait_until(bed.worker.running)
         ran = dspark(bed, "up")
         assert ran.returncode == 6, ran
         assert "dspark up" in ran.stderr

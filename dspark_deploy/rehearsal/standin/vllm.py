@@ -16,7 +16,8 @@ What the host must offer is read from the environment as the real engine does. F
 Switches stand in `.stub.json` in HF_HOME, which every deployment mounts. Those marked * are read again at each use. A
 section named "0" or "1" holds for that rank only.
 
-    load_s             seconds that loading takes on this rank (0)
+    time_scale *       follow a real pair's times, divided by this: boot, requests, load_s (as fast as it goes)
+    load_s             seconds that loading takes on this rank (0, or as on a real pair)
     die_at, hang_at    a phase: start arguments environment model scheduler engine rendezvous nccl load shards draft
                        loaded profile kv warmup capture ready server serving
     die_after_s        seconds from the start of that phase to the death (0)
@@ -26,7 +27,9 @@ section named "0" or "1" holds for that rank only.
     pool_tokens        size of the KV pool, instead of one that follows from the arguments
     never_rendezvous   rank 1 hangs before it tries to meet its peer
     head_never_answers rank 0 boots and never opens its API
-    api *              ok, no_generate (requests hang), garbage, empty, error (500)
+    api *              ok, no_generate (requests hang), garbage, empty, error (500), or answers with one fault of the
+                       quality gate's: drift, loop, markup, leak, truncated, mixed
+    first_token_s *    seconds from a request's begin to its first token (as fast as it goes)
     decode_tps *       tokens a second and request (as fast as it goes)
     prefill_tps *      prompt tokens a second (as fast as it goes)
     wrong_model_name * what /v1/models says instead of the served name

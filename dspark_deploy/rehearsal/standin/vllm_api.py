@@ -184,7 +184,7 @@ class _Answer:
         self.chat = chat
         self.id = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
         self.created = int(time.time())
-        self.thought = self.text = ""
+        self.thought = self.text = self.arguments = ""
         self.finish_reason = ""
         self.tokens = 0
 
@@ -196,6 +196,8 @@ class _Answer:
         self.tokens += piece.count(" ") + (0 if piece.startswith(" ") else 1)
         if part == "thought":
             self.thought += piece
+        elif part == "tool":
+            self.arguments += piece
         else:
             self.text += piece
 
@@ -212,7 +214,8 @@ class _Answer:
         """The whole answer."""
         choice: dict[str, Any] = {"index": 0, "finish_reason": self.finish_reason, "logprobs": None}
         if self.chat:
-            message: dict[str, Any] = {"role": "assistant", "content": self.text or None, "tool_calls": []}
+            calls = [self._call(self.arguments)] if self.arguments else []
+            message: dict[str, Any] = {"role": "assistant", "content": self.text or None, "tool_calls": calls}
             choice["message"] = {**message, "reasoning": self.thought or None}
         else:
             choice["text"] = self.text
@@ -233,12 +236,25 @@ class _Answer:
             end = piece if part == "end" else None
             text = "" if part == "end" else piece
             if self.chat:
-                delta = {} if end else {"reasoning" if part == "thought" else "content": text}
+                delta = {} if end else self._delta(part, text)
                 yield self._envelope(kind, [_choice({"delta": delta}, end)])
             else:
                 yield self._envelope(kind, [_choice({"text": text}, end)])
         if usage:
             yield {**self._envelope(kind, []), "usage": self.usage()}
+
+    def _delta(self, part: str, text: str) -> dict[str, Any]:
+        if part == "tool":
+            return {"tool_calls": [{"index": 0, **self._call(text)}]}
+        return {"reasoning" if part == "thought" else "content": text}
+
+    def _call(self, arguments: str) -> dict[str, Any]:
+        """A tool call, whole or as a part of one: the name goes along with the first part only."""
+        whole = self.request.tool
+        assert whole is not None  # noqa: S101  no other request yields arguments
+        first = arguments == self.arguments
+        function = {"name": whole.name, "arguments": arguments} if first else {"arguments": arguments}
+        return {"id": f"call-{self.id[-8:]}", "type": "function", "function": function}
 
     def _envelope(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {

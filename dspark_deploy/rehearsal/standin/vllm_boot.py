@@ -15,6 +15,7 @@ from typing import Any
 from . import vllm_checks as checks
 from . import vllm_host as host
 from . import vllm_numbers as numbers
+from . import vllm_speed as speed
 from .vllm_argv import non_default
 from .vllm_family import Family
 from .vllm_log import API_SERVER, ENGINE_CORE, WORKER, Death, Log, raw
@@ -63,7 +64,20 @@ class Boot:
         self.enter("start")
         for name, step in steps:
             self.enter(name)
+            if name != "shards":  # which take their time one by one
+                self.pass_time(name)
             step()
+
+    def pass_time(self, phase: str) -> None:
+        """Let a phase take its time, where times are followed at all."""
+        if scale := self.switches().get("time_scale"):
+            time.sleep(speed.boot_s(phase, self.rank) / scale)
+
+    def _load_s(self) -> float:
+        switches = self.switches()
+        scale = switches.get("time_scale")
+        seconds = switches.get("load_s", speed.boot_s("shards", self.rank) if scale else 0)
+        return float(seconds) / float(scale or 1)
 
     def enter(self, phase: str) -> None:
         """The switches' chance to end or hang a phase as it begins."""
@@ -216,7 +230,7 @@ class Boot:
             return
         shards = self._model.shards
         began = last = time.monotonic()
-        limit_s = float(self.switches().get("load_s", 0))
+        limit_s = self._load_s()
         for number, name in enumerate(shards, start=1):
             checks.check_shard(self._model.folder, name)
             time.sleep(max(0.0, began + limit_s * number / len(shards) - time.monotonic()))

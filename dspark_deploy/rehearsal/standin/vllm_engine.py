@@ -68,6 +68,7 @@ def _stay(boot: Boot) -> None:
 
 def _serve(boot: Boot, server: Server) -> None:
     boot.enter("server")
+    boot.pass_time("server")
     server.engine = Engine(boot)
     arguments, log = boot.arguments, boot.log
     message = f"Starting vLLM server on http://{arguments.host or '0.0.0.0'}:{arguments.port}"  # noqa: S104

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import BoundedSemaphore, Event
 from typing import Any
 
-from . import vllm_reply
+from . import vllm_reply, vllm_speed
 from .vllm_boot import Boot
 from .vllm_log import API_SERVER, ENGINE_CORE
 from .vllm_metrics import Metrics
@@ -39,6 +39,19 @@ class Request:
     temperature: float
     effort: str | None
     whole: bool
+    tool: vllm_reply.ToolCall | None = None
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a request is served, in seconds from its begin."""
+
+    first_token_s: float
+    token_s: float
+
+    def due(self, tokens: int) -> float:
+        """When so many tokens are there. By the clock, not by sleeps in a row: those would add up what each is late."""
+        return self.first_token_s + (tokens - 1) * self.token_s
 
 
 class Engine:
@@ -52,6 +65,7 @@ class Engine:
         self.drafts = int((arguments.speculative_config or {}).get("num_speculative_tokens", 0))
         self.metrics = Metrics(self.names[0], boot.pool_tokens, self.drafts)
         self.dead = Event()
+        self._last_prompt = ""
         self._slots = BoundedSemaphore(arguments.max_num_seqs or 256)
 
     def check(self, body: dict[str, Any]) -> Request:
@@ -80,7 +94,8 @@ class Engine:
             )
         whole = bool(body.get("ignore_eos")) or bool(wish and body.get("min_tokens", 0) >= wish)
         limit = wish or (room if "messages" in body else 16)
-        return Request(model, prompt, tokens, int(limit), temperature, self._effort(body), whole)
+        effort, tool = self._effort(body), vllm_reply.tool_call(body)
+        return Request(model, prompt, tokens, int(limit), temperature, effort, whole, tool)
 
     def _default(self, name: str, otherwise: float) -> float:
         override = self.boot.arguments.override_generation_config or {}
@@ -109,26 +124,44 @@ class Engine:
             if switches.get("api") == "error":
                 raise Refused(500, ISSUE)
             began = time.monotonic()
-            _pause(request.prompt_tokens, switches.get("prefill_tps"))
+            pace = self._pace(request, switches)
+            _sleep_until(began + pace.first_token_s)
             with self.metrics.lock:
                 self.metrics.prompt_tokens += request.prompt_tokens
                 self.metrics.ttft_s.append(time.monotonic() - began)
+                other, self._last_prompt = self._last_prompt, request.prompt
             reply = vllm_reply.compose(
-                request.prompt,
+                other if switches.get("api") == "mixed" else request.prompt,
                 limit=request.limit,
                 temperature=request.temperature,
                 effort=request.effort,
                 whole=request.whole,
+                tool=request.tool,
                 mode=switches.get("api", "ok"),
             )
-            for part, tokens in (("thought", reply.thought), ("text", reply.text)):
+            made = 0
+            for part, tokens in (("thought", reply.thought), ("tool" if request.tool else "text", reply.text)):
                 for group in self._groups(tokens):
-                    _pause(len(group), switches.get("decode_tps"))
+                    made += len(group)
+                    _sleep_until(began + pace.due(made))
                     self._step(lambda: False)
                     self._count(len(group))
                     yield part, "".join(group)
             self.metrics.finished[reply.finish_reason] += 1
             yield "end", reply.finish_reason
+
+    def _pace(self, request: Request, switches: Mapping[str, Any]) -> Pace:
+        """As the switches say, else as a real pair, else as fast as it goes."""
+        first_token_s = token_s = 0.0
+        if scale := switches.get("time_scale"):
+            row = vllm_speed.nearest(self.boot.family.name, request.prompt_tokens, self.metrics.running)
+            first_token_s, token_s = row.ttft_s / scale, 1 / (row.decode_tps * scale)
+        if tps := switches.get("prefill_tps"):
+            first_token_s = request.prompt_tokens / float(tps)
+        first_token_s = float(switches.get("first_token_s", first_token_s))
+        if tps := switches.get("decode_tps"):
+            token_s = 1 / float(tps)
+        return Pace(first_token_s, token_s)
 
     def _groups(self, tokens: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """What one step yields: a token, or several where drafts were accepted."""
@@ -188,9 +221,8 @@ class Engine:
         self.dead.set()
 
 
-def _pause(tokens: int, a_second: Any) -> None:
-    if a_second:
-        time.sleep(tokens / float(a_second))
+def _sleep_until(due: float) -> None:
+    time.sleep(max(0.0, due - time.monotonic()))
 
 
 def as_json(value: object) -> bytes:

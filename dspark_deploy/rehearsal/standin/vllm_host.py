@@ -30,9 +30,9 @@ def endpoint(address: str, port: int) -> tuple[str, int]:
 
 
 def path(text: str) -> Path:
-    """A path of this host; below DSPARK_STANDIN_ROOT where that is set."""
+    """A path of this host; below DSPARK_STANDIN_ROOT where that is set and the path does not lie there already."""
     root = os.environ.get("DSPARK_STANDIN_ROOT", "")
-    return Path(root + text) if text.startswith("/") else Path(text)
+    return Path(root + text) if text.startswith("/") and not text.startswith(f"{root}/") else Path(text)
 
 
 def address_of(interface: str) -> str | None:
