@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from dspark_deploy.cli.advise import advise
+from dspark_deploy.cli.budget import budget
+from dspark_deploy.cli.doctor import doctor
 from dspark_deploy.cli.down import down
+from dspark_deploy.cli.explain import explain
 from dspark_deploy.cli.families import families
 from dspark_deploy.cli.group import register
+from dspark_deploy.cli.init import init
 from dspark_deploy.cli.logs import logs
 from dspark_deploy.cli.profiles import profiles
+from dspark_deploy.cli.pull import pull
+from dspark_deploy.cli.rehearse import rehearse
 from dspark_deploy.cli.render import render
 from dspark_deploy.cli.status import status
 from dspark_deploy.cli.up import up
+from dspark_deploy.cli.verify_cache import verify_cache
 
 
 def register_all() -> None:
     """Add every command to the group."""
-    register(up, status, logs, down, render, profiles, families)
+    register(
+        init,
+        up,
+        status,
+        logs,
+        explain,
+        down,
+        doctor,
+        pull,
+        render,
+        profiles,
+        families,
+        verify_cache,
+        budget,
+        advise,
+        rehearse,
+    )

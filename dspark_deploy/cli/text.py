@@ -33,8 +33,9 @@ def pair_text(report: PairReport) -> str:
 
 
 def served_text(report: PairReport) -> str:
-    """The end of `up`: the pair, and how to call it."""
-    return "\n".join((*_pair(report), *_how_to_call(report)))
+    """The end of `up`: the pair, what was let pass, and how to call it."""
+    skipped = (f"  {click.style('skipped', fg=BAD)}   {each}" for each in report.skipped)
+    return "\n".join((*_pair(report), *skipped, *_how_to_call(report)))
 
 
 def down_text(report: DownReport) -> str:

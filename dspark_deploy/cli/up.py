@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from dspark_deploy.cli.ask import asker
@@ -38,6 +40,13 @@ from dspark_deploy.errors import ExitCode
     show_default=True,
     help="How long the worker may take until it waits for the head.",
 )
+@click.option(
+    "--skip",
+    multiple=True,
+    metavar="ID",
+    help="Go on though this check fails (see `dspark doctor`). Recorded. May be repeated.",
+)
+@click.option("--online", is_flag=True, help="Start with incomplete caches: each node downloads what it lacks. Asks.")
 @change_options
 @common_options
 def up(
@@ -46,14 +55,17 @@ def up(
     overrides: tuple[str, ...],
     timeout: float,
     rendezvous_timeout: float,
+    skip: tuple[str, ...],
+    online: bool,
     dry_run: bool,
     yes: bool,
 ) -> int:
     """Serve a profile on both nodes, and wait until it answers.
 
-    Checks both nodes, pushes the rendered files, stops what an older release runs, starts the worker, waits until it
-    is at the rendezvous, starts the head, watches both until the API answers with the planned model, and has it
-    generate text twice. A second `up` of the same profile changes nothing and says so.
+    Checks both nodes and that each has the whole model (see `dspark verify-cache`), pushes the rendered files, stops
+    what an older release runs, starts the worker, waits until it is at the rendezvous, starts the head, watches both
+    until the API answers with the planned model, and has it generate text twice. A second `up` of the same profile
+    changes nothing and says so.
 
     Whatever fails is undone: what this run started is stopped on both nodes, and the release that served before
     serves again. Ctrl-C does the same until both ranks are started; after that it detaches and leaves them booting.
@@ -63,7 +75,7 @@ def up(
     from dspark_deploy.remote.clock import Interruption, SystemClock
 
     narrator = Narrator(quiet=common.quiet)
-    wish = common.wish(family=family, overrides=overrides)
+    wish = replace(common.wish(family=family, overrides=overrides), online=online, skip=skip)
     with Interruption(narrator.what_runs) as interruption:
         clock = SystemClock(interruption)
         if dry_run:

@@ -6,6 +6,8 @@ import re
 
 import click
 
+from dspark_deploy.errors import ConfigError
+
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
 
@@ -26,3 +28,22 @@ def pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise click.BadParameter(f"{text!r} is not a regular expression: {error}") from error
+
+
+def tokens(text: str) -> int:
+    """A number of tokens, one or more: `125272`, `50k`, `1M`."""
+    return _tokens(text, least=1)
+
+
+def tokens_or_none(text: str) -> int:
+    """The same, or 0."""
+    return _tokens(text, least=0)
+
+
+def _tokens(text: str, *, least: int) -> int:
+    from dspark_deploy.capacity.work import parse_count
+
+    try:
+        return parse_count(text, least=least)
+    except ConfigError as error:
+        raise click.BadParameter(f"{error.message}: {error.remedy}") from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dspark_deploy.checks.every import expect_known
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.flow.catalogue import catalogue_of
@@ -27,6 +28,8 @@ class Intention:
     catalogue: Catalogue
     workload: Workload
     warnings: tuple[str, ...]
+    online: bool = False  # start also where the caches are not complete
+    skip: tuple[str, ...] = ()  # ids of checks whose failures are let pass
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -34,33 +37,47 @@ class Intention:
         return (self.workload.image,)
 
     @property
+    def ports(self) -> tuple[int, ...]:
+        """See ports_of."""
+        return ports_of(self.inventory)
+
+    @property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """The folders that a probe has to look at, by node, as the inventory has them."""
-        return {node: _folders(known) for node, known in _nodes(self.inventory).items()}
+        """See paths_of."""
+        return paths_of(self.inventory)
 
     @property
     def complete(self) -> bool:
         """Whether nothing is left for a node to tell."""
-        return all(_complete(node) for node in _nodes(self.inventory).values())
+        return all(_complete(node) for node in nodes_of(self.inventory).values())
 
     def resolve(self, facts: Mapping[str, NodeFacts] | None) -> Deployment:
         """The deployment; `facts` fill in what the inventory leaves open."""
-        return resolve(self.inventory, self.catalogue, self.workload, facts)
+        return resolve(self.inventory, self.catalogue, self.workload, facts, excused=self.skip)
 
 
 def load_intention(wish: Wish) -> Intention:
     """Read inventory, variables, profile, model and family. Raises ConfigError with file, line and key."""
+    expect_known(wish.skip)
+    _, found = load_meant(wish)
+    if found is None:
+        raise ConfigError(
+            f"no profile is named, and {read_settings(wish).inventory} has no default",
+            remedy="add `-p agent-1m`, or `profile: agent-1m` to the inventory; `dspark profiles` lists them",
+        )
+    return found
+
+
+def load_meant(wish: Wish) -> tuple[Inventory, Intention | None]:
+    """The same, for a command that has something to say where no profile is named. Raises ConfigError."""
     settings = read_settings(wish)
     inventory = _inventory(settings, wish)
     profile = wish.profile or settings.profile or inventory.profile
     if profile is None:
-        raise ConfigError(
-            f"no profile is named, and {settings.inventory} has no default",
-            remedy="add `-p agent-1m`, or `profile: agent-1m` to the inventory; `dspark profiles` lists them",
-        )
+        return inventory, None
     catalogue = catalogue_of(wish)
-    workload = resolve_workload(catalogue, profile, (*_flags(wish), *settings.given))
-    return Intention(inventory, catalogue, workload, settings.warnings)
+    workload = resolve_workload(catalogue, profile, (*flags_of(wish), *settings.given))
+    return inventory, Intention(inventory, catalogue, workload, settings.warnings, wish.online, wish.skip)
 
 
 def load_inventory_of(wish: Wish) -> Inventory:
@@ -86,7 +103,7 @@ def _existing(ssh_config: Path | None) -> Path | None:
     return ssh_config
 
 
-def _flags(wish: Wish) -> tuple[Given, ...]:
+def flags_of(wish: Wish) -> tuple[Given, ...]:
     """The command line's own overrides, the strongest first: of two for one key the later one counts."""
     given = [_set(text) for text in reversed(wish.overrides)]
     if wish.family is not None:
@@ -101,8 +118,19 @@ def _set(text: str) -> Given:
     return Given(key.strip(), value, "--set")
 
 
-def _nodes(inventory: Inventory) -> dict[str, Node]:
+def nodes_of(inventory: Inventory) -> dict[str, Node]:
+    """Both, head first."""
     return {"head": inventory.head, "worker": inventory.worker}
+
+
+def ports_of(inventory: Inventory) -> tuple[int, ...]:
+    """The head's ports whose listeners a probe has to name."""
+    return (inventory.api.port, inventory.master_port)
+
+
+def paths_of(inventory: Inventory) -> dict[str, tuple[str, ...]]:
+    """The folders that a probe has to look at, by node, as the inventory has them."""
+    return {node: _folders(known) for node, known in nodes_of(inventory).items()}
 
 
 def _folders(node: Node) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ class PairReport:
     seconds: Mapping[str, float] = field(default_factory=dict)  # phase -> seconds, in order
     pushed_bytes: int = 0
     warnings: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()  # checks that failed and were let pass on request: `id: message`
     record: str | None = None  # where the run's record lies on the controller
 
 

@@ -12,13 +12,23 @@ from dspark_deploy.facts.node import Container
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.wish import Limits
 from dspark_deploy.measure.smoke import Smoke, smoke
-from dspark_deploy.plan.launch import AwaitApi, AwaitRendezvous, Prove, PushRelease, StartRank, Step, StopRank
+from dspark_deploy.plan.launch import (
+    AwaitApi,
+    AwaitMemory,
+    AwaitRendezvous,
+    Prove,
+    PushRelease,
+    StartRank,
+    Step,
+    StopRank,
+)
 from dspark_deploy.plan.served import Served
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import alongside, together
 from dspark_deploy.remote.served import ServedApi
 from dspark_deploy.render.release import Release
+from dspark_deploy.watch.memory import await_memory
 from dspark_deploy.watch.rank import RankWatch
 from dspark_deploy.watch.readiness import await_api, last_words
 from dspark_deploy.watch.rendezvous import await_rendezvous
@@ -75,13 +85,8 @@ class Stage:
                 return "gone"
             case StartRank():
                 return self._start(step)
-            case AwaitRendezvous():
-                host = self._hosts[step.node]
-                limit_s = self._limits.rendezvous_s
-                await_rendezvous(self.watches[step.node], host.where, self._clock, limit_s=limit_s)
-                return ""
-            case AwaitApi():
-                return self._await_api()
+            case AwaitMemory() | AwaitRendezvous() | AwaitApi():
+                return self._await(step)
             case Prove():
                 return self._prove()
             case _:
@@ -111,6 +116,17 @@ class Stage:
         container = start_rank(host, self._served.pair, step.release, self._clock.shielded())
         self.watches[step.node] = RankWatch(host, container, self._served.rendezvous_marker)
         return container.name
+
+    def _await(self, step: AwaitMemory | AwaitRendezvous | AwaitApi) -> str:
+        match step:
+            case AwaitMemory():
+                return await_memory(self._hosts, step.utilization, self._clock)
+            case AwaitRendezvous():
+                where, limit_s = self._hosts[step.node].where, self._limits.rendezvous_s
+                await_rendezvous(self.watches[step.node], where, self._clock, limit_s=limit_s)
+                return ""
+            case AwaitApi():
+                return self._await_api()
 
     def _await_api(self) -> str:
         self.waiting = True

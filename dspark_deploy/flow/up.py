@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dspark_deploy.errors import DsparkError, Interrupted, LaunchFailed
 from dspark_deploy.execute.lock import locked
@@ -15,6 +16,7 @@ from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import open_pair
 from dspark_deploy.flow.preparation import Prepared, prepare
 from dspark_deploy.flow.record import Record, state_home
+from dspark_deploy.flow.remember import remember
 from dspark_deploy.flow.report import PairReport, rank_reports
 from dspark_deploy.flow.stage import Stage
 from dspark_deploy.flow.undo import undo
@@ -23,6 +25,7 @@ from dspark_deploy.plan.launch import Step, changes
 from dspark_deploy.plan.situation import State
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
+from dspark_deploy.remote.parallel import beside
 from dspark_deploy.remote.reach import answers
 from dspark_deploy.watch.gather import look
 
@@ -98,7 +101,8 @@ class BringUp:
             self.observer.warn(warning)
         stage = self._bring(prepared)
         report = self._report(prepared, stage, {"check": checked_s, **stage.seconds})
-        self.record.outcome({"outcome": "serving", "release": report.release, "seconds": dict(report.seconds)})
+        ended = {"outcome": "serving", "release": report.release, "seconds": dict(report.seconds)}
+        self.record.outcome({**ended, **_told(prepared)})
         return replace(report, record=str(self.record.path))
 
     def _bring(self, prepared: Prepared) -> Stage:
@@ -120,6 +124,8 @@ class BringUp:
         return self._take(prepared, prepared.steps)
 
     def _ask(self, prepared: Prepared) -> None:
+        if prepared.gate.question is not None:
+            self.confirm(prepared.gate.question)
         if prepared.ends is not None:
             steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(prepared.steps, 1))
             self.confirm(f"this ends release {prepared.ends}, which {prepared.served.pair} serves now:\n{steps}")
@@ -148,7 +154,8 @@ class BringUp:
             ending = undo(self.hosts, prepared, self.limits, self.observer, self.clock.shielded())
         for node, watch in stage.watches.items():
             self.record.log(node, (line.text for line in watch.lines()))
-        self.record.outcome({"outcome": error.id, "message": error.message, "release": prepared.release.id})
+        ended = {"outcome": error.id, "message": error.message, "release": prepared.release.id}
+        self.record.outcome({**ended, **_told(prepared)})
         logs = f"what the ranks printed: {self.record.path}" if stage.watches else ""
         error.why = "\n".join(part for part in (error.why, ending, logs) if part)
         return error
@@ -156,7 +163,9 @@ class BringUp:
     def _report(self, prepared: Prepared, stage: Stage, seconds: Mapping[str, float]) -> PairReport:
         served = prepared.served
         base_url = served.base_url(self.hosts["head"].address)
-        situation = look(self.hosts, served.pair, self.clock)
+        situation, _ = beside(
+            partial(look, self.hosts, served.pair, self.clock), partial(self._remember, prepared), self.clock
+        )
         return PairReport(
             pair=served.pair,
             state=State.SERVING,
@@ -172,7 +181,18 @@ class BringUp:
             seconds=seconds,
             pushed_bytes=stage.pushed_bytes,
             warnings=prepared.warnings,
+            skipped=prepared.skipped,
         )
+
+    def _remember(self, prepared: Prepared) -> None:
+        pair, facts, found = prepared.served.pair, prepared.facts, prepared.fingerprints
+        remember(self.hosts, pair, facts, found, self.clock, at=self.record.began, warn=self.observer.warn)
+
+
+def _told(prepared: Prepared) -> dict[str, object]:
+    """What the checks said that was no plain yes."""
+    told = [{"id": each.id, "status": each.status, "message": each.message} for each in prepared.findings]
+    return {"findings": [each for each in told if each["status"] != "ok"], "skipped": list(prepared.skipped)}
 
 
 def _detached(error: Interrupted, prepared: Prepared) -> Interrupted:

@@ -18,6 +18,8 @@ class Wish:
     profile: str | None = None
     family: str | None = None
     overrides: tuple[str, ...] = ()  # `key=value`, as --set had them
+    online: bool = False  # let both nodes download what their caches lack
+    skip: tuple[str, ...] = ()  # ids of checks whose failures are let pass
     ssh_config: Path | None = None
     accept_new_host_keys: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)

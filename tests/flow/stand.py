@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,7 @@ class Stand:
         self.observer = FakeObserver()
         self.asked: list[str] = []
         self.agrees = True
+        self.online = False
         self.order: list[str] = []  # nodes, as their containers started
         self.max_model_len = 1048576
         self.worker.on_start = self.start_worker
@@ -109,7 +110,7 @@ class Stand:
     def intention(self, profile: str | None = None) -> Intention:
         """What the inventory means."""
         wish = Wish(profile=profile, directory=self.folder, home=self.folder, inventory=Path("inventory.yaml"))
-        return load_intention(wish)
+        return load_intention(replace(wish, online=self.online))
 
     def bring_up(
         self, profile: str | None = None, *, clock: FakeClock | None = None, limits: Limits | None = None

@@ -41,7 +41,7 @@ def test_a_second_up_asks_the_api_and_changes_nothing(stand: Stand) -> None:
     assert not again.changed
     assert (again.release, again.pushed_bytes) == (first.release, 0)
     new = [what for node, host in stand.hosts.items() for what, _ in host.done[done[node] :]]
-    assert set(new) == {"probe"}
+    assert set(new) == {"probe", "verify_cache"}
 
 
 def test_a_rank_that_dies_is_named_with_its_last_lines_and_everything_is_stopped(stand: Stand) -> None:
@@ -99,7 +99,8 @@ def test_a_missing_image_stops_it_before_anything_changes(stand: Stand) -> None:
     stand.worker.facts = replace(stand.worker.facts, images=())
     with pytest.raises(CheckRefused):
         stand.bring_up().up()
-    assert {what for host in stand.hosts.values() for what, _ in host.done} == {"probe"}
+    looked = {what for host in stand.hosts.values() for what, _ in host.done}
+    assert looked == {"probe", "verify_cache", "look", "link"}
 
 
 def test_another_profile_asks_and_a_no_changes_nothing(stand: Stand) -> None:
