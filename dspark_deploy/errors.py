@@ -89,6 +89,13 @@ class LockHeld(DsparkError):
     id = "lock-held"
 
 
+class LockLost(DsparkError):
+    """The lock was taken away from this run: it stops where it is, and undoes nothing that another may be using."""
+
+    code = ExitCode.LOCKED
+    id = "lock-lost"
+
+
 class Disagreement(DsparkError):
     """A verification, gate or comparison says no."""
 

@@ -27,7 +27,7 @@ from dspark_deploy.facts.node import Container, Memory, NodeFacts, Noted
 from dspark_deploy.facts.parse import SCHEMA, parse_look
 from dspark_deploy.remote.host import LogLine, Result, Stream
 from tests.plan.deployments import CATALOGUE
-from tests.samples import memory, snapshot_document
+from tests.samples import cache_place, memory, snapshot_document
 
 Answerer = Callable[
     [str, str, Any], tuple[int, Any]
@@ -192,6 +192,8 @@ class FakeHost:
     hears: dict[str, Any] = field(default_factory=dict)  # in what it hears of its peer is not all of it
     memories: list[Memory] = field(default_factory=lambda: [memory()])  # one a question, the last one stays
     lock_owner: dict[str, Any] | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)  # what runs noted here, oldest first
+    marks: dict[str, Any] = field(default_factory=dict)
     sessions: list[FakeSession] = field(default_factory=list)
     on_start: Callable[[FakeHost, Container], None] = lambda _host, _container: None
     api: Answerer | None = None  # None: nothing listens
@@ -248,6 +250,7 @@ class FakeHost:
             "link": lambda: self._link(request),
             "places": lambda: {"places": self.places or [cache_place(self.facts)]},
             "remember": lambda: self._remember(request),
+            "journal": lambda: self._journal(request),
             "memory": lambda: asdict(self.memories.pop(0) if len(self.memories) > 1 else self.memories[0]),
         }
         if program not in answers:
@@ -303,10 +306,25 @@ class FakeHost:
         document["schema"] = SCHEMA
         document["time_s"] = time.time() + document.pop("skew_s")
         document["releases"] = sorted({*self.facts.releases, *self.kept_releases(request["pair"])})
+        document["marks"] = sorted({*self.facts.marks, *self.marks})
         document["images"] = [each for each in document["images"] if each["reference"] in request["images"]]
         document["containers"] = [_inspected(each) for each in self.engine_.kept.values()]
         del document["node"]
         return document
+
+    def _journal(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request.get("append"):
+            self.history.append(request["append"])
+        for name, mark in (request.get("set") or {}).items():
+            self.marks.pop(name, None)
+            if mark is not None:
+                self.marks[name] = mark
+        manifests = {
+            release: json.loads(self.files[self.release_folder(request["pair"], release) / "manifest.json"])
+            for release in self.kept_releases(request["pair"])
+        }
+        releases = {release: manifest["served"] for release, manifest in manifests.items()}
+        return {"history": list(self.history), "marks": dict(self.marks), "releases": releases}
 
     def _link(self, request: Mapping[str, Any]) -> dict[str, Any]:
         heard = {"small": True, "full": True, "problem": "", **self.hears}

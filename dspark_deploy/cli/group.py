@@ -35,7 +35,7 @@ def cli(context: click.Context, common: Common) -> None:
     """Serve DeepSeek-V4-Flash with vLLM on a pair of DGX Sparks, and know that it does.
 
     \b
-    Describe the pair once in inventory.yaml (see inventory.example.yaml), then:
+    Describe the pair once in inventory.yaml; `dspark init HEAD WORKER` looks and writes it. Then:
       dspark up --profile agent-1m    start it: worker first, then head, and prove that it answers
       dspark status                   what the pair does now
       dspark logs -f                  what both ranks print

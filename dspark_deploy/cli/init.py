@@ -85,6 +85,9 @@ def _lines(report: InitReport) -> Iterator[str]:
     else:
         yield from (f"# --- {path}\n{text.rstrip()}\n" for path, text in report.files.items())
     yield ""
+    for node, images in report.images.items():
+        listed = ", ".join(f"{reference} ({family})" for reference, family in images.items())
+        yield f"images on {node}: {listed or 'none of any family'}"
     for warning in report.warnings:
         yield f"{click.style('[WARN]', fg='yellow')} {warning}"
     if report.findings:

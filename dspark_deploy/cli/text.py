@@ -52,13 +52,17 @@ def down_text(report: DownReport) -> str:
 
 
 def plan_text(plan: PlanReport) -> str:
-    """`up -n`: the steps, and every value that did not come from its usual place."""
+    """A plan: the steps, what differs in the files, and every value that did not come from its usual place."""
     what = "would take these steps" if plan.changes else "would change nothing, only wait and prove"
+    diffs = (f"{node}:\n{_coloured(diff.rstrip())}" for node, diff in plan.diffs.items() if diff)
     return "\n".join(
         (
-            f"up {what} (profile {plan.profile}, family {plan.family}, release {plan.release}):",
+            f"{what} (profile {plan.profile}, family {plan.family}, release {plan.release}):",
             *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)),
             *(f"override: {each}" for each in plan.overrides),
+            *(f"[WARN] {each}" for each in plan.warnings),
+            *([f"ends release {plan.ends}: {plan.downtime}"] if plan.ends else []),
+            *diffs,
         )
     )
 
@@ -106,6 +110,11 @@ def _how_to_call(report: PairReport) -> Iterator[str]:
     if report.answers_from_here is False:
         yield "From this machine that address does not answer: call it from where the head can be reached,"
         yield "  or set api.bind in the inventory to an address of the head that clients reach."
+
+
+def _coloured(diff: str) -> str:
+    colours = {"+": GOOD, "-": BAD, "@": "cyan"}
+    return "\n".join(click.style(line, fg=colours.get(line[:1])) for line in diff.splitlines())
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -22,6 +22,11 @@ def duration(text: str) -> float:
     return seconds
 
 
+def duration_or_zero(text: str) -> float:
+    """Likewise, and `0` for not at all."""
+    return 0.0 if text.strip() == "0" else duration(text)
+
+
 def pattern(text: str) -> re.Pattern[str]:
     """A regular expression."""
     try:

@@ -26,7 +26,7 @@ def note(
     clock: Clock,
     *,
     entry: Entry | None = None,
-    marks: Mapping[str, Mark | None] | None = None,
+    marks: Mapping[str, Mark | None] | Mapping[str, Mark] | None = None,
 ) -> dict[str, DsparkError]:
     """Append `entry` and set `marks` (None takes one away) on every node. Returns the nodes where it failed, and why.
 

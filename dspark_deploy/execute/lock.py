@@ -7,24 +7,47 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from dspark_deploy.errors import DsparkError, LockHeld
+from dspark_deploy.errors import DsparkError, LockHeld, LockLost
 from dspark_deploy.plan.launch import HEAD_FIRST
+from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host, Session
 
 ANSWER_S = 15  # a node's python has started by then, also on a busy node
 BEAT_S = 5  # the node frees the lock after 30 s without one
+RETRY_S = 1.0
 
 
 @contextmanager
-def locked(hosts: Mapping[str, Host], pair: str, owner: Mapping[str, Any]) -> Iterator[None]:
+def locked(
+    hosts: Mapping[str, Host], pair: str, owner: Mapping[str, Any], clock: Clock, *, wait_s: float = 0
+) -> Iterator[Clock]:
     """Hold the lock of `pair` on every node while the body runs. `owner` is what another run is shown.
 
-    Taken head first on every controller, so that two runs can't each hold one. Raises LockHeld.
+    Taken head first on every controller, so that two runs can't each hold one; while another run holds it, it is tried
+    again for `wait_s`. The body waits by the clock that it is given: its waits end with LockLost where the lock is
+    taken away. Raises LockHeld.
     """
+    deadline = clock.now() + wait_s
+    while True:
+        try:
+            held, sessions = _take(hosts, pair, owner)
+        except LockHeld:
+            if clock.now() >= deadline:
+                raise
+            clock.sleep(RETRY_S)
+        else:
+            break
+    with held, _Beat(sessions) as beat:
+        yield GuardedClock(clock, beat)
+
+
+def _take(hosts: Mapping[str, Host], pair: str, owner: Mapping[str, Any]) -> tuple[ExitStack, dict[str, Session]]:
+    """Every node's lock, or none."""
     with ExitStack() as held:
-        sessions = [held.enter_context(_session(hosts[node], pair, owner)) for node in HEAD_FIRST if node in hosts]
-        held.enter_context(_beating(sessions))
-        yield
+        sessions = {
+            node: held.enter_context(_session(hosts[node], pair, owner)) for node in HEAD_FIRST if node in hosts
+        }
+        return held.pop_all(), sessions
 
 
 @contextmanager
@@ -44,29 +67,63 @@ def _held(host: Host, owner: Mapping[str, Any]) -> LockHeld:
     return LockHeld(
         f"{host.where}: `{owner.get('command', 'another command')}` of {who} is changing this pair",
         why=f"since {owner['since']}, process {owner.get('pid', '?')}" if "since" in owner else "",
-        remedy="wait until it has ended; `dspark status` and `dspark logs` work meanwhile",
+        remedy="wait for it (--lock-wait 10m), or end it with `dspark unlock`; `status` and `logs` work meanwhile",
         node=host.name,
     )
 
 
-@contextmanager
-def _beating(sessions: list[Session]) -> Iterator[None]:
-    """Send each lock program its heartbeat. A dead link is told by the next step on that node, not from here."""
-    ended = threading.Event()
-    thread = threading.Thread(target=_beat, args=(sessions, ended), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+class _Beat:
+    """Sends each lock program its heartbeat, and notices a lock that was taken away."""
+
+    def __init__(self, sessions: Mapping[str, Session]) -> None:
+        self._sessions = dict(sessions)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.lost: DsparkError | None = None
+
+    def __enter__(self) -> _Beat:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(BEAT_S):
+            for node, session in tuple(self._sessions.items()):
+                try:
+                    session.beat()
+                except DsparkError as error:
+                    del self._sessions[node]
+                    self.lost = self.lost or error
 
 
-def _beat(sessions: list[Session], ended: threading.Event) -> None:
-    alive = list(sessions)
-    while not ended.wait(BEAT_S):
-        for session in tuple(alive):
-            try:
-                session.beat()
-            except DsparkError:
-                alive.remove(session)
+class GuardedClock:
+    """A clock whose waits end where the lock is gone: what goes on then belongs to somebody else."""
+
+    def __init__(self, clock: Clock, beat: _Beat) -> None:
+        self._clock = clock
+        self._beat = beat
+
+    def now(self) -> float:
+        """See Clock."""
+        return self._clock.now()
+
+    def sleep(self, seconds: float) -> None:
+        """See Clock. Raises LockLost, or NodeUnreachable where the lock went with the node."""
+        self._clock.sleep(seconds)
+        lost = self._beat.lost
+        if lost is None:
+            return
+        if lost.id == "node-unreachable":
+            raise lost
+        raise LockLost(
+            "the lock was taken away from this run: it stops here, and undoes nothing",
+            why=lost.message,
+            remedy="`dspark status` shows what is left; whoever ran `dspark unlock` may be changing the pair now",
+        )
+
+    def shielded(self) -> Clock:
+        """See Clock."""
+        return self._clock.shielded()

@@ -217,6 +217,7 @@ class NodeFacts:
     gpu_processes: tuple[Process, ...] = ()
     looks: tuple[Look, ...] = ()  # of the images above, where the node was asked before
     noted: Noted | None = None
+    marks: tuple[str, ...] = ()  # names of what earlier runs left for the next one to heed
     state_mode: int | None = None  # permissions of the pair's folder there; None: it has none yet
     skew_s: float | None = None  # the node's clock less the controller's
     missing: Mapping[str, str] = field(default_factory=dict)

@@ -56,6 +56,7 @@ def parse_probe(node: str, document: Mapping[str, Any], *, skew_s: float | None 
         gpu_processes=_processes(document["gpu_processes"]),
         looks=tuple(parse_look(each) for each in document["looks"]),
         noted=None if noted is None else Noted(noted["at"], dict(noted["values"])),
+        marks=tuple(document["marks"]),
         state_mode=document["state_mode"],
         skew_s=skew_s,
         missing=dict(document["missing"]),

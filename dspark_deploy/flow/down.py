@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from dspark_deploy.errors import DsparkError, NodeUnreachable
+from dspark_deploy.execute.journal import note, tombstones
 from dspark_deploy.execute.lock import locked
 from dspark_deploy.execute.ranks import stop_all
 from dspark_deploy.flow.intention import load_inventory_of
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import Reached, reach_pair
+from dspark_deploy.flow.record import Record, state_home
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import Inventory
+from dspark_deploy.plan.journal import BOOTING, UNCONFIRMED, Entry, Mark
 from dspark_deploy.plan.launch import HEAD_FIRST
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
@@ -67,7 +66,7 @@ def intend_down(wish: Wish, clock: Clock) -> DownPlan:
         return DownPlan(inventory.name, stops, {node: error.message for node, error in reached.unreachable.items()})
 
 
-def take_down(wish: Wish, observer: Observer, clock: Clock) -> DownReport:
+def take_down(wish: Wish, observer: Observer, clock: Clock, *, lock_wait_s: float = 0) -> DownReport:
     """End every container of the pair on every node that can be reached. Raises NodeUnreachable where none can.
 
     A step once begun is finished: an interruption between two nodes leaves the second as it was.
@@ -76,10 +75,24 @@ def take_down(wish: Wish, observer: Observer, clock: Clock) -> DownReport:
     with ExitStack() as opened:
         reached = opened.enter_context(reach_pair(inventory, wish, clock))
         _need_one(reached)
-        opened.enter_context(locked(reached.hosts, inventory.name, _owner()))
+        record = Record(state_home(wish.environment, wish.home), inventory.name, "down", observer.warn)
+        clock = opened.enter_context(locked(reached.hosts, inventory.name, record.owner, clock, wait_s=lock_wait_s))
         observer.begin(len(HEAD_FIRST))
         ends = tuple(_end(node, inventory, reached, observer, clock) for node in HEAD_FIRST)
+        _note_down(ends, reached, record, observer, clock.shielded())
     return DownReport(inventory.name, ends)
+
+
+def _note_down(ends: tuple[NodeEnd, ...], reached: Reached, record: Record, observer: Observer, clock: Clock) -> None:
+    """A tombstone for each node that could not be confirmed; a `down` that found nothing leaves no trace."""
+    unclean = {end.node: end.problem for end in ends if end.problem}
+    if not unclean and not any(end.stopped for end in ends):
+        return
+    entry = Entry(record.path.name, record.began, record.who, "down", "not-as-wanted" if unclean else "down")
+    gone: dict[str, Mark | None] = {f"{UNCONFIRMED}{end.node}": None for end in ends}
+    marks = {BOOTING: None, **gone, **tombstones(unclean, record.began, record.who)}
+    for error in note(reached.hosts, record.pair, clock, entry=entry, marks=marks).values():
+        observer.warn(f"{error.message}: the history of that node misses this")
 
 
 def _end(node: str, inventory: Inventory, reached: Reached, observer: Observer, clock: Clock) -> NodeEnd:
@@ -107,12 +120,3 @@ def _need_one(reached: Reached) -> None:
         return
     head, worker = (reached.unreachable[node] for node in HEAD_FIRST)
     raise NodeUnreachable(head.message, why=f"and {worker.message}", remedy=head.remedy, node=head.node)
-
-
-def _owner() -> dict[str, object]:
-    return {
-        "who": f"{getpass.getuser()}@{socket.gethostname()}",
-        "pid": os.getpid(),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": "dspark down",
-    }

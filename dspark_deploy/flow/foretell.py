@@ -21,7 +21,7 @@ def foretell(wish: Wish, path: Path, met: Met | None) -> tuple[tuple[Finding, ..
 
     Raises ConfigError where what was written can't be read again.
     """
-    inventory, intention = load_meant(replace(wish, inventory=path, profile=None))
+    inventory, intention = load_meant(replace(wish, inventory=path, profile=None, ssh_config=None))
     if intention is None:
         return (), ()
     refused = _refusal(intention, met)

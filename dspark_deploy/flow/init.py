@@ -12,7 +12,7 @@ from dspark_deploy.errors import ConfigError
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.files import NewFiles
 from dspark_deploy.flow.foretell import foretell
-from dspark_deploy.flow.intention import read_settings
+from dspark_deploy.flow.intention import existing, read_settings
 from dspark_deploy.flow.meet import Met, meet
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import open_pair
@@ -21,10 +21,12 @@ from dspark_deploy.inventory import Inventory, Node, load_inventory
 from dspark_deploy.plan.catalogue import Catalogue
 from dspark_deploy.plan.draft import OF_THE_PAIR, ORDER, Draft, Said, Value
 from dspark_deploy.plan.pairing import Candidate
+from dspark_deploy.plan.refusals import repository
 from dspark_deploy.plan.upstream_draft import inventory_values, profile_values
 from dspark_deploy.plan.upstream_env import KeyFate, TakenOver, nested, take_over
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.render.inventory import inventory_file, model_file, profile_file
+from dspark_deploy.settings import Settings
 from dspark_deploy.strict import read_assignments, read_text, validate
 
 FILL_IN = {"head": "local", "worker": "spark-worker"}  # hosts of an env file that names none
@@ -69,7 +71,7 @@ class InitReport:
     written: bool  # not on a dry run
     choices: tuple[Choice, ...]
     networks: tuple[Network, ...]  # the best first; empty where nobody was asked
-    images: Mapping[str, tuple[str, ...]]  # node -> references that are there
+    images: Mapping[str, Mapping[str, str]]  # node -> reference that is there -> its family
     caches: Mapping[str, tuple[str, ...]]  # node -> hub ids and folders that its mounted cache holds
     keys: tuple[KeyFate, ...]  # of the env file
     findings: tuple[Finding, ...]  # what `up` would refuse or warn of
@@ -116,12 +118,13 @@ def begin(wish: Wish, asked: Asked) -> Begun:
         found = read_assignments(text, {"HOME": "~"})
         taken = take_over(found, catalogue, profile=None if wanted == own else wanted, own=own)
         wanted = taken.workload.profile
-    return Begun(wish, asked, settings.inventory, files, catalogue, taken, _seed(asked, taken, wish), wanted)
+    return Begun(wish, asked, settings.inventory, files, catalogue, taken, _seed(asked, taken, wish, settings), wanted)
 
 
 def finish(begun: Begun, met: Met | None) -> InitReport:
     """Write the files and say what was chosen. `met`: both nodes, where they were asked."""
-    made = _Made(begun.asked, begun.wish, begun.path, begun.seed, met, met.taken if met else begun.taken)
+    taken = met.taken if met else begun.taken
+    made = _Made(begun.asked, begun.wish, begun.path, begun.catalogue, begun.seed, met, taken)
     made.add_to(begun.files)
     if not begun.asked.dry_run:
         begun.files.write(load_inventory)
@@ -133,7 +136,7 @@ def own_name(pair: str) -> str:
     return f"{pair}-env"
 
 
-def _seed(asked: Asked, taken: TakenOver | None, wish: Wish) -> Inventory:
+def _seed(asked: Asked, taken: TakenOver | None, wish: Wish, settings: Settings) -> Inventory:
     """Hosts and ports alone. Raises ConfigError, naming the argument."""
     known = taken.inventory if taken else {}
     head, worker = asked.hosts or (FILL_IN["head"], known.get("worker.host", FILL_IN["worker"]))
@@ -144,10 +147,8 @@ def _seed(asked: Asked, taken: TakenOver | None, wish: Wish) -> Inventory:
         raise ConfigError(
             f"HEAD WORKER: both are {worker}, and a pair is two nodes", remedy="give the second node's own host"
         )
-    path = wish.ssh_config and wish.directory / wish.ssh_config
-    if path is not None and not path.is_file():
-        raise ConfigError(f"ssh_config {path} does not exist", remedy="name a file that exists, or leave it out")
-    return seed.model_copy(update={"ssh_config": path})
+    path = wish.directory / wish.ssh_config if wish.ssh_config else settings.ssh_config
+    return seed.model_copy(update={"ssh_config": existing(path)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ class _Made:
     asked: Asked
     wish: Wish
     path: Path
+    catalogue: Catalogue
     seed: Inventory
     met: Met | None
     taken: TakenOver | None
@@ -185,7 +187,7 @@ class _Made:
             written=not self.asked.dry_run,
             choices=tuple(Choice(key, draft[key].value, draft[key].why) for key in ORDER if key in draft),
             networks=tuple(_network(each, met.chosen) for each in met.candidates) if met else (),
-            images=_images(met) if met else {},
+            images=_images(met, self.catalogue) if met else {},
             caches={node: (*at.models, *at.directories) for node, at in met.places.items()} if met else {},
             keys=self.taken.keys if self.taken else (),
             findings=findings,
@@ -219,7 +221,7 @@ class _Made:
             "head.host": self._host("head", self.seed.head),
             "worker.host": self._host("worker", self.seed.worker),
         }
-        if self.seed.ssh_config is not None:
+        if self.wish.ssh_config is not None:  # a variable's is there for the next command, too
             draft["ssh_config"] = Said(str(self.seed.ssh_config))
         draft |= self.met.draft if self.met else {}
         if self.taken is not None:
@@ -252,5 +254,9 @@ def _network(candidate: Candidate, chosen: Candidate) -> Network:
     )
 
 
-def _images(met: Met) -> dict[str, tuple[str, ...]]:
-    return {node: tuple(image.reference for image in known.images) for node, known in met.facts.items()}
+def _images(met: Met, catalogue: Catalogue) -> dict[str, dict[str, str]]:
+    families = {name: family.name for family in catalogue.families() for name in family.repositories}
+    return {
+        node: {image.reference: families.get(repository(image.reference), "") for image in known.images}
+        for node, known in met.facts.items()
+    }

@@ -93,10 +93,10 @@ def read_settings(wish: Wish) -> Settings:
 def _inventory(settings: Settings, wish: Wish) -> Inventory:
     inventory = load_inventory(settings.inventory)
     ssh_config = wish.ssh_config or settings.ssh_config or inventory.ssh_config
-    return inventory.model_copy(update={"ssh_config": _existing(ssh_config)})
+    return inventory.model_copy(update={"ssh_config": existing(ssh_config)})
 
 
-def _existing(ssh_config: Path | None) -> Path | None:
+def existing(ssh_config: Path | None) -> Path | None:
     """`ssh -G` takes a missing file for an empty one, and would then dial the alias as if it were a name."""
     if ssh_config is not None and not ssh_config.is_file():
         raise ConfigError(f"ssh_config {ssh_config} does not exist", remedy="name a file that exists, or leave it out")

@@ -11,30 +11,22 @@ from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.changes import fingerprints
 from dspark_deploy.checks.every import excuse, judge
 from dspark_deploy.checks.finding import Finding, failures, refuse
-from dspark_deploy.facts.node import Container, NodeFacts
-from dspark_deploy.flow.gate import Gate, caches_of, decide
+from dspark_deploy.facts.node import NodeFacts
+from dspark_deploy.flow.gate import caches_of, decide
 from dspark_deploy.flow.intention import Intention
 from dspark_deploy.flow.releases import read_served
+from dspark_deploy.flow.target import Previous, Target
 from dspark_deploy.plan.deployment import Deployment
 from dspark_deploy.plan.launch import HEAD_FIRST as NODES
-from dspark_deploy.plan.launch import Step, plan_up
-from dspark_deploy.plan.served import Served, served_by
+from dspark_deploy.plan.launch import plan_up
+from dspark_deploy.plan.served import served_by
 from dspark_deploy.plan.situation import Situation
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import beside
-from dspark_deploy.render.release import Release
 from dspark_deploy.render.render import render
 from dspark_deploy.watch.deeper import carried_before, look_deeper
 from dspark_deploy.watch.gather import gather
-
-
-@dataclass(frozen=True, slots=True)
-class Previous:
-    """The release that serves now and would be brought back."""
-
-    release: str
-    served: Served
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,36 +34,16 @@ class Prepared:
     """A start that its checks let pass."""
 
     deployment: Deployment
-    release: Release
-    served: Served
     facts: Mapping[str, NodeFacts]
-    situation: Situation
     findings: tuple[Finding, ...]
     fingerprints: Mapping[str, Mapping[str, str]]  # by node, for the next run to say what has changed since
-    gate: Gate
-    steps: tuple[Step, ...]
-    ends: str | None  # the release that runs on both ranks and would be stopped
-    previous: Previous | None  # the same, where it can be brought back
-    skipped: tuple[str, ...] = ()  # what failed and was let pass on request: `id: message`
-    utilization: float | None = None  # share of the memory that has to be back after a stop; None: it does not matter
+    target: Target
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should look at, though it stops nothing."""
-        found = (finding.message for finding in self.findings if finding.status == "warn")
-        return (*self.deployment.warnings, *found)
-
-    def running(self) -> dict[str, Container]:
-        """The ranks that run, by node."""
-        alive = {node: self.situation.alive(node) for node in self.facts}
-        return {node: container for node, container in alive.items() if container is not None}
-
-    def broken(self) -> Prepared:
-        """The same, knowing that what runs does not serve: it is stopped and started again, and nobody loses it."""
-        steps = plan_up(
-            self.release.id, _kept(self.facts), self.situation, as_it_runs=False, utilization=self.utilization
-        )
-        return replace(self, steps=steps, ends=None, previous=None)
+    def told(self) -> dict[str, object]:
+        """What the checks said that was no plain yes, for the record."""
+        told = [{"id": each.id, "status": each.status, "message": each.message} for each in self.findings]
+        return {"findings": [each for each in told if each["status"] != "ok"], "skipped": list(self.target.skipped)}
 
 
 def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Prepared:
@@ -105,21 +77,23 @@ def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Pr
     situation = case.situation
     as_it_runs = _as_it_runs(release.id, deployment, situation, facts)
     utilization = None if memory.ID in intention.skip else deployment.profile.gpu_memory_utilization
-    return Prepared(
-        deployment=deployment,
-        release=release,
+    doubts = (finding.message for finding in findings if finding.status == "warn")
+    target = Target(
+        release=release.id,
         served=served_by(deployment),
-        facts=case.facts,
+        files=release,
+        kept=_kept(facts),
         situation=situation,
-        findings=findings,
-        skipped=tuple(f"{each.id}: {each.message}" for each in failures(judged) if each.id in intention.skip),
-        fingerprints=fingerprints(case),
-        gate=gate,
         steps=plan_up(release.id, _kept(facts), situation, as_it_runs=as_it_runs, utilization=utilization),
         ends=None if as_it_runs else situation.release,
-        previous=None if as_it_runs else _previous(hosts, deployment.pair, facts, situation),
+        previous=None if as_it_runs else previous_of(hosts, deployment.pair, facts, situation),
+        question=gate.question,
+        warnings=(*deployment.warnings, *doubts),
+        skipped=tuple(f"{each.id}: {each.message}" for each in failures(judged) if each.id in intention.skip),
+        marks=frozenset(name for known in facts.values() for name in known.marks),
         utilization=utilization,
     )
+    return Prepared(deployment, case.facts, findings, fingerprints(case), target)
 
 
 def _addresses(case: Case) -> dict[str, str]:
@@ -142,9 +116,10 @@ def _as_it_runs(release: str, deployment: Deployment, situation: Situation, fact
     return True
 
 
-def _previous(
+def previous_of(
     hosts: Mapping[str, Host], pair: str, facts: Mapping[str, NodeFacts], situation: Situation
 ) -> Previous | None:
+    """The release that both ranks run, where both nodes keep it whole and its manifest can be read."""
     release = situation.release
     if release is None or not all(release in known.releases for known in facts.values()):
         return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import secrets
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +22,20 @@ class Record:
     def __init__(self, state_home: Path, pair: str, command: str, warn: Callable[[str], None]) -> None:
         self._began = datetime.now(UTC)
         self._warn = warn
+        self.pair = pair
         self.command = command
+        self.who = f"{getpass.getuser()}@{socket.gethostname()}"
         self.path = state_home / "dspark" / pair / "runs" / f"{self._began:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
     @property
     def began(self) -> str:
         """When the run began, RFC 3339."""
         return self._began.isoformat(timespec="seconds")
+
+    @property
+    def owner(self) -> dict[str, Any]:
+        """What another run is shown while this one holds the lock."""
+        return {"who": self.who, "pid": os.getpid(), "since": self.began, "command": f"dspark {self.command}"}
 
     def outcome(self, facts: Mapping[str, Any]) -> None:
         """Keep how it ended."""

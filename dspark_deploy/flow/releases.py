@@ -14,3 +14,11 @@ def read_served(host: Host, pair: str, release: str) -> Served | None:
     manifest = f".local/share/dspark/{pair}/releases/{release}/manifest.json"
     result = host.run(("cat", manifest), timeout_s=READ_S)
     return parse_served(result.stdout) if result.returncode == 0 else None
+
+
+def read_files(host: Host, pair: str, release: str) -> dict[str, str] | None:
+    """A release's files, name -> content; None where the node keeps no such release whole."""
+    files: dict[str, str] | None = host.call("read_release", {"pair": pair, "release": release}, timeout_s=READ_S)[
+        "files"
+    ]
+    return files

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import heapq
 import os
 import signal
 import stat
-import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,6 +25,7 @@ LARGEST_FILE = 4 * 2**20  # bytes: more than a million tokens of English, so no 
 _SHOWN = 10  # files that are named as the largest
 _BATCH = 250  # files that are counted in one go
 _PROCESSES = 4  # more would wait for each other's reading
+_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 
 Count = Callable[[bytes], float]  # a text, or a piece of one -> tokens
 
@@ -113,7 +114,7 @@ def scan(
 
 def usable_processes() -> int:
     """How many processes a scan may have: a copy of this one is only made on Linux, where that takes a moment."""
-    return min(len(os.sched_getaffinity(0)), _PROCESSES) if sys.platform == "linux" else 1
+    return min(len(os.sched_getaffinity(0)), _PROCESSES) if hasattr(os, "sched_getaffinity") else 1
 
 
 def count_batch(rules: ScanRules, count: Count, batch: Batch) -> Counted:
@@ -170,10 +171,18 @@ def _results(work: Callable[[Batch], Counted], batches: Iterator[Batch], process
     with ProcessPoolExecutor(
         processes,
         mp_context=get_context("fork"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C ends this process, and the others with it
+        initializer=_end_with,
+        initargs=(os.getpid(),),
     ) as pool:
         yield from _ahead(pool, work, chain(first, batches), 8 * processes)
+
+
+def _end_with(parent: int) -> None:
+    """In another process: let Ctrl-C end the parent in good order, and whatever ends the parent end this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _ahead(

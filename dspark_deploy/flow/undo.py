@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dspark_deploy.errors import DsparkError, NotAsWanted
 from dspark_deploy.execute.ranks import stop_all
 from dspark_deploy.flow.observer import Observer
-from dspark_deploy.flow.preparation import Prepared
 from dspark_deploy.flow.stage import Stage
+from dspark_deploy.flow.target import Target
 from dspark_deploy.flow.wish import Limits
 from dspark_deploy.plan.launch import HEAD_FIRST, plan_start
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 
 
-def undo(hosts: Mapping[str, Host], prepared: Prepared, limits: Limits, observer: Observer, clock: Clock) -> str:
+def undo(
+    hosts: Mapping[str, Host],
+    target: Target,
+    limits: Limits,
+    observer: Observer,
+    clock: Clock,
+    mark: Callable[[Mapping[str, str]], None],
+) -> str:
     """Stop both ranks, start the previous release again where one served. Returns what was done, for the error.
 
-    `clock` is shielded: this is not interrupted. Raises NotAsWanted where a node could not be cleaned or the
-    previous release did not come back.
+    `clock` is shielded: this is not interrupted. `mark` is told which nodes could not be cleaned, and why. Raises
+    NotAsWanted then, and where the previous release did not come back.
     """
     observer.warn("the start failed: stopping what it started")
-    _stop_both(hosts, prepared.served.pair)
-    previous = prepared.previous
+    _stop_both(hosts, target.served.pair, mark)
+    previous = target.previous
     if previous is None:
         return "what this run started is stopped on both nodes"
     observer.warn(f"bringing back release {previous.release} (profile {previous.served.profile})")
@@ -42,18 +49,20 @@ def undo(hosts: Mapping[str, Host], prepared: Prepared, limits: Limits, observer
     return f"release {previous.release} (profile {previous.served.profile}) serves again"
 
 
-def _stop_both(hosts: Mapping[str, Host], pair: str) -> None:
+def _stop_both(hosts: Mapping[str, Host], pair: str, mark: Callable[[Mapping[str, str]], None]) -> None:
     """Both are tried whatever happens to one; the head first, since the worker waits for it."""
-    failed: list[DsparkError] = []
+    failed: dict[str, DsparkError] = {}
     for node in HEAD_FIRST:
         try:
             stop_all(hosts[node], pair)
         except DsparkError as error:
-            failed.append(error)
+            failed[node] = error
     if failed:
+        mark({node: error.message for node, error in failed.items()})
+        first, *others = failed.values()
         raise NotAsWanted(
-            f"the start failed, and not everything of it could be stopped: {failed[0].message}",
-            why="\n".join(error.message for error in failed[1:]),
+            f"the start failed, and not everything of it could be stopped: {first.message}",
+            why="\n".join(error.message for error in others),
             remedy="run `dspark down` once the node answers again",
-            node=failed[0].node,
+            node=first.node,
         )

@@ -16,6 +16,8 @@ from dspark_deploy.profile import Profile
 from dspark_deploy.strict import nearest
 
 _HIGHEST_UTILIZATION = 0.87  # the highest that was ever published
+_GRAPHS, _TIMEOUT = "VLLM_USE_BREAKABLE_CUDAGRAPH", "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"
+_LEAST_TIMEOUT_S = 1800  # upstream's own; vLLM's 300 is too short
 _SAME_WORD = 0.9  # likeness at which a name of the user's own is taken for a slip
 
 
@@ -25,7 +27,9 @@ def doubts(deployment: Deployment, catalogue: Catalogue) -> tuple[str, ...]:
         _pairing(deployment, catalogue),
         _image(deployment, catalogue),
         _flags(deployment),
+        _digest(deployment),
         _numbers(deployment.profile),
+        _slow(deployment),
         _variables(deployment),
         _surroundings(deployment),
     )
@@ -70,6 +74,13 @@ def _image(deployment: Deployment, catalogue: Catalogue) -> Iterator[str]:
         yield f"image {deployment.image} is of no known family; its layout is taken to be {deployment.family.name}'s"
 
 
+def _digest(deployment: Deployment) -> Iterator[str]:
+    """A tag in a registry moves; an image that is in none is what its node built."""
+    host, slash, _ = deployment.image.partition("/")
+    if deployment.digest is None and slash and ("." in host or ":" in host):
+        yield f"image {deployment.image} has no digest: nobody notices when its tag moves (F11); add @sha256:…"
+
+
 def _flags(deployment: Deployment) -> Iterator[str]:
     for flag in omitted_flags(deployment):
         yield f"{flag} is left out on {deployment.family.name}: {deployment.family.omit_flags[flag]}"
@@ -89,6 +100,20 @@ def _numbers(profile: Profile) -> Iterator[str]:
         yield f"capture_size {size} is off the runtime's grid: it is cut to {kept}"
     if kept < profile.verify_rows:
         yield f"capture_size {kept} is below {profile.verify_rows} verify rows: a full batch decodes outside of a graph"
+
+
+def _slow(deployment: Deployment) -> Iterator[str]:
+    """What starts and answers, and then slowly or not for long."""
+    profile, family = deployment.profile, deployment.family
+    given = {**family.environment, **profile.environment}
+    if given.get(_GRAPHS, "1") != "0" and _GRAPHS in family.environment:
+        yield f"{_GRAPHS} is not 0: breakable graphs decode a quarter slower (F89)"
+    timeout = given.get(_TIMEOUT, "")
+    if timeout.isdigit() and int(timeout) < _LEAST_TIMEOUT_S:
+        yield f"{_TIMEOUT} is {timeout}: kernels that are compiled in mid-serve take longer: the engine ends (F98)"
+    takes_share = "--long-prefill-token-threshold" not in family.omit_flags
+    if takes_share and not profile.long_prefill_token_threshold and profile.max_num_seqs > 1:
+        yield "long_prefill_token_threshold is not set: one long prompt starves every stream that decodes (F93)"
 
 
 def _variables(deployment: Deployment) -> Iterator[str]:

@@ -96,12 +96,13 @@ def candidates(facts: Mapping[str, NodeFacts]) -> tuple[Candidate, ...]:
 def live_rails(facts: NodeFacts) -> list[Rail]:
     """The node's interfaces that could carry a fabric: up, with an IPv4 address and a live RDMA port beneath."""
     devices = {port.netdev: port.device for port in selected_ports(facts.hca_ports, "")}
-    return [
+    rails = [
         Rail(netdev.name, address, devices[netdev.name])
         for netdev in facts.netdevs
         if netdev.up and netdev.name in devices
         for address in netdev.addresses
     ]
+    return sorted(rails, key=lambda rail: rail.order)
 
 
 def _facing(facts: Mapping[str, NodeFacts]) -> Iterator[Facing]:

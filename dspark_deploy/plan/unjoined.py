@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from dspark_deploy.errors import CheckRefused
-from dspark_deploy.facts.node import Netdev, NodeFacts
+from dspark_deploy.facts.node import HcaPort, Netdev, NodeFacts
 from dspark_deploy.plan.deployment import NodeName
 from dspark_deploy.plan.fabric import function_of
 from dspark_deploy.plan.gid import selected_ports
@@ -33,9 +33,11 @@ class _Port:
 
 def why_unjoined(facts: Mapping[str, NodeFacts]) -> CheckRefused:
     """Of nodes without any candidate. What lies deepest is told: a device, then a cable, then an address."""
-    for name in NODES:
-        if not facts[name].hca_ports:
-            return _no_device(facts[name])
+    for known in (facts[name] for name in NODES):
+        if not known.netdevs:
+            return _unread(known)
+        if not known.hca_ports:
+            return _no_device(known)
     linked = {name: _linked(facts[name]) for name in NODES}
     if not all(linked.values()):
         return _no_cable(facts, linked)
@@ -62,8 +64,24 @@ def _ways(candidate: Candidate) -> str:
 
 
 def _linked(facts: NodeFacts) -> list[_Port]:
-    live = {port.netdev for port in selected_ports(facts.hca_ports, "")}
-    return [_Port(facts.node, netdev) for netdev in facts.netdevs if netdev.up and netdev.name in live]
+    netdevs = {netdev.name: netdev for netdev in facts.netdevs if netdev.up}
+    live = _in_order(selected_ports(facts.hca_ports, ""))
+    return [_Port(facts.node, netdevs[port.netdev]) for port in live if port.netdev in netdevs]
+
+
+def _in_order(ports: Sequence[HcaPort]) -> list[HcaPort]:
+    """The first controller's before the second's: rocep1s0f0, then roceP2p1s0f0."""
+    return sorted(ports, key=lambda port: port.device.lower())
+
+
+def _unread(facts: NodeFacts) -> CheckRefused:
+    return CheckRefused(
+        f"{facts.node}: its network interfaces could not be read",
+        why=facts.missing.get("netdevs", "/sys/class/net is empty"),
+        remedy=f"see what `ip addr` says on {facts.node}, then run init again",
+        node=facts.node,
+        check="fabric-interface",
+    )
 
 
 def _no_device(facts: NodeFacts) -> CheckRefused:
@@ -84,7 +102,7 @@ def _no_cable(facts: Mapping[str, NodeFacts], linked: Mapping[NodeName, list[_Po
     else:
         message = f"no cable joins the nodes: no ConnectX-7 port of the {without[0]} has a link"
     why = "\n".join(f"{name} has: {_ports(facts[name])}" for name in NODES)
-    names = dict.fromkeys(port.netdev for port in facts[without[0]].hca_ports if port.netdev)
+    names = dict.fromkeys(port.netdev for port in _in_order(facts[without[0]].hca_ports) if port.netdev)
     remedy = "plug the QSFP cable in at both ends, the first port of each"
     if there is not None:
         remedy = f"plug the cable of {there.node} {there.netdev.name} in at the {without[0]}"

@@ -1,7 +1,7 @@
 """The same way to the served API as forwarded.py, for a client that holds many streams at once.
 
-A channel of the SSH connection is no socket that an event loop could wait for. So each becomes one end of a socket pair,
-and two threads carry its bytes; the loop sees a plain socket, and still no port is opened on the controller.
+A channel of the SSH connection is no socket that an event loop could wait for. So each becomes one end of a socket
+pair, and two threads carry its bytes; the loop sees a plain socket, and still no port is opened on the controller.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -61,12 +62,15 @@ class Streams:
                 content = await response.aread()
             return Answer(response.status_code, content.decode(errors="replace"))
 
-    async def events(self, path: str, document: Any, *, timeout_s: float) -> AsyncIterator[Event]:
-        """What a POST streams, event by event. `timeout_s` is between two of them.
+    async def events(
+        self, path: str, document: Any, *, timeout_s: float, sent: Callable[[float], None]
+    ) -> AsyncGenerator[Event]:
+        """What a POST streams, event by event. `timeout_s` is between two of them. `sent` is told when it is sent: the
+        connection stands by then, and other requests of this client may have gone out before.
 
         Raises BadStatus, NoAnswer, and NodeUnreachable where the node itself is lost.
         """
-        async with self._stream("POST", path, document, timeout_s) as response:
+        async with self._stream("POST", path, document, timeout_s, sent) as response:
             if response.status_code != HTTP_OK:
                 with _translated(timeout_s):
                     content = await response.aread()
@@ -76,7 +80,14 @@ class Streams:
                     yield Event(time.monotonic(), event.data)
 
     @asynccontextmanager
-    async def _stream(self, method: str, path: str, document: Any, timeout_s: float) -> AsyncIterator[httpx.Response]:
+    async def _stream(
+        self,
+        method: str,
+        path: str,
+        document: Any,
+        timeout_s: float,
+        sent: Callable[[float], None] = lambda _: None,
+    ) -> AsyncIterator[httpx.Response]:
         content = None if document is None else json.dumps(document).encode()
         request = self._client.build_request(
             method,
@@ -84,7 +95,7 @@ class Streams:
             content=content,
             headers={"Content-Type": "application/json"},
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
-            extensions={"trace": self._trace},
+            extensions={"trace": partial(self._trace, sent)},
         )
         with _translated(timeout_s):
             response = await self._client.send(request, stream=True)
@@ -93,10 +104,12 @@ class Streams:
         finally:
             await response.aclose()
 
-    async def _trace(self, name: str, info: Mapping[str, Any]) -> None:
+    async def _trace(self, sent: Callable[[float], None], name: str, info: Mapping[str, Any]) -> None:
         del info
         if name == "connection.connect_tcp.complete":
             self.connections += 1
+        elif name == "http11.send_request_headers.started":
+            sent(time.monotonic())
 
 
 def served_streams(host: Host, address: str, port: int, *, key: str | None = None) -> Streams:
@@ -133,11 +146,11 @@ class _translated:  # noqa: N801  reads as the statement that it is
         if isinstance(error, httpx.TimeoutException):
             seconds = CONNECT_S if isinstance(error, httpx.ConnectTimeout) else self._timeout_s
             raise NoAnswer(f"no answer within {seconds:g} s", timed_out=True) from error
+        if isinstance(error, SSEError):
+            raise NoAnswer(f"not an event stream: {error}", timed_out=False) from error
         if isinstance(error, httpx.TransportError | httpx.StreamError):
             why = str(error) or type(error).__name__
             raise NoAnswer(why, timed_out=False, tls=_is_tls(error)) from error
-        if isinstance(error, SSEError):
-            raise NoAnswer(f"not an event stream: {error}", timed_out=False) from error
 
 
 def _is_tls(error: BaseException | None) -> bool:

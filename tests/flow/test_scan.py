@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +261,43 @@ def test_pieces_together_are_the_whole(tmp_path: Path) -> None:
     assert b"".join(found) == content
     assert max(map(len, found)) <= 2 * PIECE
     assert all(piece.endswith(b"\n") for piece in found)
+
+
+@pytest.mark.skipif(usable_processes() == 1, reason="here a scan is one process")
+def test_nothing_of_a_scan_outlives_its_process(tmp_path: Path) -> None:
+    write(tmp_path, **{f"f{number}": "1234" for number in range(1000)})
+    started = tmp_path / "started"
+    program = (
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from dspark_deploy.flow.scan import ScanRules, scan\n"
+        "def slow(data):\n"
+        "    Path(sys.argv[2], str(os.getpid())).touch()\n"
+        "    time.sleep(60)\n"
+        "    return 1.0\n"
+        "scan([Path(sys.argv[1])], ScanRules(), slow, processes=2)\n"
+    )
+    started.mkdir()
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path, started]) as process:
+        try:
+            wait_for(lambda: len(list(started.iterdir())) == 2)
+        finally:
+            process.kill()
+    workers = [int(path.name) for path in started.iterdir()]
+    wait_for(lambda: not any(alive(worker) for worker in workers))
+
+
+def wait_for(happened: Callable[[], bool], limit_s: float = 20.0) -> None:
+    """Returns as soon as it happened; fails after the limit."""
+    end = time.monotonic() + limit_s
+    while not happened():
+        assert time.monotonic() < end, "did not happen in time"
+        threading.Event().wait(0.01)
+
+
+def alive(process: int) -> bool:
+    """Whether it runs; one that nobody has waited for yet does not."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][:3]
+    except OSError:
+        return False

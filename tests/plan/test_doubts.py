@@ -66,7 +66,11 @@ def test_the_preview_was_published_on_both_families() -> None:
         ({"capture_size": "48"}, []),
         ({"gpu_memory_utilization": "0.88"}, ["gpu_memory_utilization 0.88 is above 0.87, the highest ever published"]),
         ({"gpu_memory_utilization": "0.87"}, []),
-        ({"image": "registry.local/mine:1"}, ["image registry.local/mine:1 is of no known family"]),
+        (
+            {"image": "registry.local/mine:1"},
+            ["image registry.local/mine:1 is of no known family", "image registry.local/mine:1 has no digest"],
+        ),
+        ({"image": f"ghcr.io/anemll/dspark-vllm-gx10:0.1.2@sha256:{'a' * 64}"}, []),
         (
             {"environment.VLLM_USE_B12X_MEO": "1"},
             ["--set: anemll is not known to read VLLM_USE_B12X_MEO; did you mean VLLM_USE_B12X_MOE?"],
@@ -94,3 +98,19 @@ def test_link_local_addresses_and_dockers_restarts_warn() -> None:
             "stale rank (F61)"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "warning"),
+    [
+        pytest.param({"image": "ghcr.io/anemll/dspark-vllm-gx10:0.1.2"}, "nobody notices", id="F11"),
+        pytest.param({"environment.VLLM_USE_B12X_MEO": "1"}, "is not known to read", id="F05"),
+        pytest.param({"environment.VLLM_USE_BREAKABLE_CUDAGRAPH": "1"}, "a quarter slower", id="F89"),
+        pytest.param({"long_prefill_token_threshold": "0"}, "starves every stream", id="F93"),
+        pytest.param({"environment.VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "300"}, "the engine ends", id="F98"),
+        pytest.param({"capture_size": "24"}, "outside of a graph", id="F101"),
+    ],
+)
+def test_what_is_known_to_disappoint_warns_by_its_row(given: dict[str, str], warning: str) -> None:
+    (found,) = warned("agent-1m", given)
+    assert warning in found

@@ -1,4 +1,4 @@
-"""Every line of an env file of upstream's is accounted for: taken over, already so, derived, or left out with a reason."""
+"""Every line of an env file of upstream's is accounted for: taken over, already so, derived, or left out and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dspark_deploy.plan.upstream_env import KeyFate, TakenOver, take_over
+from dspark_deploy.plan.upstream_env import TakenOver, take_over
 from dspark_deploy.strict import read_assignments, read_text
 from tests.plan.deployments import CATALOGUE
 
@@ -16,11 +16,6 @@ PIN = "9e165c30e2704aec5d9d593cce3eebd58bbef1cb"
 
 def taken(text: str, profile: str | None = None) -> TakenOver:
     return take_over(read_assignments(text, {"HOME": "~"}), CATALOGUE, profile=profile, own="spark-pair-env")
-
-
-def fate(text: str, name: str) -> KeyFate:
-    (found,) = [each for each in taken(text).keys if each.name == name]
-    return found
 
 
 def meaningful(text: str) -> list[int]:

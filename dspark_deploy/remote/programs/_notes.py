@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+
+from dspark_deploy.remote.programs._frame import Refused
+from dspark_deploy.remote.programs._state import own_folder, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NOTE = "good.json"
+MARKS = "marks.json"
 LOOKS = "images"
 
 
@@ -20,14 +25,26 @@ def kept_note(folder: str) -> dict[str, Any] | None:
     return found if found is not None and isinstance(found.get("values"), dict) and "at" in found else None
 
 
+def kept_marks(folder: str) -> dict[str, Any]:
+    """What runs left for the next one to heed, by name."""
+    return _read(f"{folder}/{MARKS}") or {}
+
+
 def kept_look(folder: str, image_id: str) -> dict[str, Any] | None:
     """What is known of an image's content, by its id."""
-    found = _read(look_path(folder, image_id))
+    found = _read(_look_path(folder, image_id))
     return found if found is not None and found.get("image_id") == image_id else None
 
 
-def look_path(folder: str, image_id: str) -> str:
-    """Where that lies."""
+def keep_look(pair: str, found: Mapping[str, Any]) -> None:
+    """Keep what is in an image. Where it can't be kept, a full disk for example, the next run looks again."""
+    with contextlib.suppress(OSError, Refused):
+        folder = own_folder(state_folder(pair))
+        own_folder(folder, LOOKS)
+        keep(_look_path(folder, found["image_id"]), found)
+
+
+def _look_path(folder: str, image_id: str) -> str:
     return f"{folder}/{LOOKS}/{image_id.rpartition(':')[2]}.json"
 
 

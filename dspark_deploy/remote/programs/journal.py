@@ -11,7 +11,7 @@ import json
 import os
 
 from dspark_deploy.remote.programs._frame import Call, serve
-from dspark_deploy.remote.programs._notes import keep
+from dspark_deploy.remote.programs._notes import MARKS, keep, kept_marks
 from dspark_deploy.remote.programs._release import MANIFEST, kept_whole
 from dspark_deploy.remote.programs._state import not_writable, own_folder, state_folder
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 HISTORY = "history.jsonl"
-MARKS = "marks.json"
 TAIL = 50
 KEPT_BYTES = 1 << 20  # of the history; the older half goes when it is longer
 
@@ -35,11 +34,12 @@ def main(call: Call) -> None:
         if request.get("append"):
             _append(f"{folder}/{HISTORY}", request["append"])
         if request.get("set"):
-            _set(f"{folder}/{MARKS}", request["set"])
+            marks = {**kept_marks(folder), **request["set"]}
+            keep(f"{folder}/{MARKS}", {name: mark for name, mark in marks.items() if mark is not None})
     except OSError as error:
         raise not_writable(folder, error) from error
     history = _history(f"{folder}/{HISTORY}")[-request.get("tail", TAIL) :]
-    call.answer({"history": history, "marks": _marks(f"{folder}/{MARKS}"), "releases": _releases(folder)})
+    call.answer({"history": history, "marks": kept_marks(folder), "releases": _releases(folder)})
 
 
 def _append(path: str, entry: dict[str, Any]) -> None:
@@ -79,19 +79,6 @@ def _history(path: str) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     return [entry for entry in map(_parsed, lines) if entry is not None]
-
-
-def _set(path: str, changes: dict[str, Any]) -> None:
-    marks = {**_marks(path), **changes}
-    keep(path, {name: mark for name, mark in marks.items() if mark is not None})
-
-
-def _marks(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return _parsed(file.read()) or {}
-    except FileNotFoundError:
-        return {}
 
 
 def _releases(folder: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from dspark_deploy.remote.programs._network import (
     read_netdevs,
     read_text,
 )
-from dspark_deploy.remote.programs._notes import kept_look, kept_note
+from dspark_deploy.remote.programs._notes import kept_look, kept_marks, kept_note
 from dspark_deploy.remote.programs._paths import read_path
 from dspark_deploy.remote.programs._release import kept_whole
 from dspark_deploy.remote.programs._state import state_folder
@@ -95,6 +95,7 @@ class Probe:
             "rdma_devices": False,
             "docker": {"access": "unknown", "detail": "not asked"},
             "noted": None,
+            "marks": [],
             "state_mode": None,
             "missing": {},
             **{name: [] for name in (*lists, *more)},
@@ -125,6 +126,7 @@ class Probe:
         folder = state_folder(pair)
         self._fill("releases", lambda: kept_whole(f"{folder}/releases"))
         self._fill("noted", lambda: kept_note(folder))
+        self._fill("marks", lambda: sorted(kept_marks(folder)))
         self._fill("state_mode", lambda: stat.S_IMODE(os.stat(folder).st_mode) if os.path.isdir(folder) else None)
 
     def read_engine(self, engine: Engine, pair: str, references: list[str]) -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import ast
+import grp
 import hashlib
 import json
 import os
+import pwd
+import socket
 import time
 from collections.abc import Mapping
 from ipaddress import IPv4Interface
@@ -11,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from dspark_deploy.facts.node import Gid, HcaPort, Listener, NodeFacts, PathFact
-from dspark_deploy.facts.parse import parse_probe
+from dspark_deploy.facts.node import Gid, Gpu, HcaPort, Listener, NodeFacts, PathFact, Process
+from dspark_deploy.facts.parse import SCHEMA, parse_probe
 from dspark_deploy.remote.local import LocalHost
 from dspark_deploy.remote.program import bundled
+from dspark_deploy.remote.programs import probe as probe_program
 from dspark_deploy.remote.programs._engine import Engine, NoEngine
 from tests.remote.stub_docker import StubDocker
 
@@ -204,7 +208,9 @@ def test_a_missing_compose_plugin_is_told_with_its_own_words(local: LocalHost, d
 
 @pytest.mark.usefixtures("docker")
 def test_the_compose_plugin_is_asked_itself_where_docker_would_find_it(local: LocalHost, home: Path) -> None:
-    plant(home, {".docker/cli-plugins/docker-compose": "#!/bin/sh\n[ $1 = docker-cli-plugin-metadata ] && echo '{\"Version\": \"v2.40.3\"}'\n"})
+    metadata = '{"SchemaVersion": "0.1.0", "Version": "v2.40.3"}'
+    plugin = f"#!/bin/sh\n[ $1 = docker-cli-plugin-metadata ] && echo '{metadata}'\n"
+    plant(home, {".docker/cli-plugins/docker-compose": plugin})
     (home / ".docker/cli-plugins/docker-compose").chmod(0o755)
     assert probe(local).docker.compose == "2.40.3"
 
@@ -272,6 +278,138 @@ def test_only_whole_releases_are_told(local: LocalHost, home: Path) -> None:
     assert probe(local).releases == ("whole",)
 
 
-@pytest.mark.parametrize("program", ["run", "lock", "receive", "probe"])
+@pytest.mark.parametrize("program", ["run", "lock", "receive", "probe", "look", "link", "pull", "remember", "memory"])
 def test_programs_run_on_python_3_10(program: str) -> None:
     ast.parse(bundled(program).split(b"\n", 1)[1], feature_version=(3, 10))
+
+
+def test_system_and_memory_are_told(local: LocalHost, root: Path) -> None:
+    user = local.call("probe", {"pair": PAIR, "images": [], "paths": []}, timeout_s=15)["user"]
+    plant(
+        root,
+        {
+            "etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 24.04.3 LTS"\n',
+            "etc/dgx-release": 'DGX_NAME="DGX Spark"\nDGX_SWBUILD_VERSION="7.2.3"\n',
+            f"var/lib/systemd/linger/{user}": "",
+            "proc/meminfo": (
+                "MemTotal: 100 kB\nMemFree: 10 kB\nMemAvailable: 60 kB\nCached: 40 kB\n"
+                "SwapTotal: 8 kB\nSwapFree: 2 kB\nCmaTotal: 0 kB\nCmaFree: 5 kB\n"
+            ),
+        },
+    )
+    facts = probe(local)
+    system, memory = facts.system, facts.memory
+    assert (system.os, system.build, system.linger, system.earlyoom) == ("Ubuntu 24.04.3 LTS", "7.2.3", True, False)
+    assert system.kernel == os.uname().release
+    assert memory is not None
+    assert (memory.free, memory.cached, memory.swap_total - memory.swap_free) == (10240, 40960, 6144)
+    assert (memory.cma_total, memory.cma_free) == (0, 5120)
+
+
+def test_the_largest_processes_and_earlyoom_are_named(local: LocalHost, root: Path) -> None:
+    pages = 2**30 // os.sysconf("SC_PAGE_SIZE")
+    for pid, (name, size) in {10: ("VLLM::Worker", 3), 11: ("earlyoom", 0), 12: ("a (b) c", 2)}.items():
+        fields = ["S", *("0" for _ in range(20)), str(size * pages), "0"]
+        plant(root, {f"proc/{pid}/stat": f"{pid} ({name}) {' '.join(fields)}\n"})
+    plant(root, {"proc/10/cgroup": f"0::/system.slice/docker-{'c' * 64}.scope\n"})
+    facts = probe(local)
+    assert facts.system.earlyoom
+    assert facts.memory is not None
+    assert facts.memory.consumers == (
+        Process(10, "VLLM::Worker", 3 * 2**30, "c" * 64),
+        Process(12, "a (b) c", 2 * 2**30),
+    )
+
+
+def smi(docker: StubDocker, gpus: str, apps: str, code: int = 0) -> None:
+    program = docker.folder / "nvidia-smi"
+    program.write_text(f'#!/bin/sh\ncase $1 in *gpu*) echo "{gpus}" ;; *) echo "{apps}" ;; esac\nexit {code}\n')
+    program.chmod(0o755)
+
+
+def test_a_gpu_without_memory_of_its_own_is_a_gpu(local: LocalHost, docker: StubDocker, root: Path) -> None:
+    plant(root, {"proc/990/cgroup": f"1:name=systemd:/docker/{'d' * 64}\n"})
+    smi(docker, "NVIDIA GB10, 580.95.05", "990, /usr/bin/python3, [N/A]\n77, ollama, 412")
+    facts = probe(local)
+    assert facts.gpus == (Gpu("NVIDIA GB10", "580.95.05"),)
+    assert facts.gpu_processes == (Process(990, "python3", None, "d" * 64), Process(77, "ollama", 412 << 20))
+
+
+@pytest.mark.usefixtures("root")
+def test_a_driver_that_is_not_loaded_is_told_in_its_own_words(local: LocalHost, docker: StubDocker) -> None:
+    smi(docker, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "", code=9)
+    facts = probe(local)
+    assert facts.gpus == ()
+    assert facts.missing["gpus"].startswith("NVIDIA-SMI has failed")
+
+
+@pytest.mark.usefixtures("docker")
+def test_firmware_lanes_and_errors_of_an_hca_are_told(local: LocalHost, root: Path) -> None:
+    hca = "sys/class/infiniband/rocep1s0f0"
+    plant(
+        root,
+        {
+            f"{hca}/fw_ver": "28.45.4028\n",
+            f"{hca}/device/current_link_width": "2\n",
+            f"{hca}/device/max_link_width": "4\n",
+            f"{hca}/device/aer_dev_fatal": "Undefined 0\nDLP 0\nTOTAL_ERR_FATAL 1\n",
+            f"{hca}/device/aer_dev_nonfatal": "Undefined 0\nTOTAL_ERR_NONFATAL 2\n",
+        },
+    )
+    (port,) = probe(local).hca_ports
+    assert (port.firmware, port.link_width, port.most_lanes, port.pcie_errors) == ("28.45.4028", 2, 4, 3)
+
+
+@pytest.mark.usefixtures("root")
+def test_the_engine_s_own_place_and_kind_are_told(local: LocalHost, docker: StubDocker, home: Path) -> None:
+    info = {
+        "DockerRootDir": str(home),
+        "SecurityOptions": ["name=seccomp", "name=rootless"],
+        "Runtimes": {"nvidia": {}},
+    }
+    docker.answer("GET /info", info)
+    known = probe(local).docker
+    assert (known.root, known.rootless, known.snap, known.gpu) == (str(home), True, False, True)
+    assert known.root_free_bytes is not None
+    docker.answer("GET /info", {"DockerRootDir": "/var/snap/docker/common/var-lib-docker", "Runtimes": {"runc": {}}})
+    known = probe(local).docker
+    assert (known.rootless, known.snap, known.gpu, known.root_free_bytes) == (False, True, False, None)
+
+
+@pytest.mark.usefixtures("docker")
+def test_a_mount_is_told_by_its_kind(local: LocalHost, home: Path, root: Path) -> None:
+    mounts = f"/dev/vda / ext4 rw 0 0\nnas:/hub {home}/hub\\040two nfs4 rw 0 0\n"
+    plant(root, {"proc/self/mounts": mounts})
+    (home / "hub two").mkdir()
+    kinds = [path.filesystem for path in probe(local, paths=("~", "~/hub two/models", "~/hub")).paths]
+    assert kinds == ["ext4", "nfs4", "ext4"]
+
+
+@pytest.mark.usefixtures("docker")
+def test_who_listens_is_named_for_the_ports_that_matter(
+    local: LocalHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del tmp_path
+    monkeypatch.setenv("DSPARK_NODE_ROOT", "")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        found = local.call("probe", {"pair": PAIR, "images": [], "paths": [], "ports": [port]}, timeout_s=15)
+    owners = {each["port"]: each["owner"] for each in found["listeners"]}
+    assert f"pid {os.getpid()} of " in owners[port]
+    assert [owner for other, owner in owners.items() if other != port and owner] == []
+
+
+def test_the_schema_is_the_one_that_is_read(local: LocalHost, docker: StubDocker) -> None:
+    del docker
+    assert local.call("probe", {"pair": PAIR, "images": [], "paths": []}, timeout_s=15)["schema"] == SCHEMA
+
+
+@pytest.mark.parametrize(("groups", "pending"), [((27,), True), ((27, 990), False)])
+def test_a_group_that_this_session_does_not_have_yet_is_told(
+    monkeypatch: pytest.MonkeyPatch, groups: tuple[int, ...], pending: bool
+) -> None:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    monkeypatch.setattr(grp, "getgrnam", lambda name: grp.struct_group((name, "x", 990, [user])))
+    monkeypatch.setattr(os, "getgroups", lambda: list(groups))
+    monkeypatch.setattr(os, "getegid", lambda: 1000)
+    assert probe_program._group_pending() is pending

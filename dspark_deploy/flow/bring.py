@@ -1,0 +1,183 @@
+"""Take the pair to a target under its lock: ask where something ends, take the steps, undo what fails, note it down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dspark_deploy.errors import DsparkError, Interrupted, LaunchFailed, LockLost
+from dspark_deploy.execute.journal import note, tombstones
+from dspark_deploy.flow.observer import Observer
+from dspark_deploy.flow.record import Record
+from dspark_deploy.flow.report import PairReport, rank_reports
+from dspark_deploy.flow.stage import Stage
+from dspark_deploy.flow.target import Target
+from dspark_deploy.flow.undo import undo
+from dspark_deploy.flow.wish import Confirm, Limits
+from dspark_deploy.plan.journal import BOOTING, UNCONFIRMED, Entry, Mark
+from dspark_deploy.plan.launch import HEAD_FIRST, changes
+from dspark_deploy.plan.situation import State
+from dspark_deploy.remote.clock import Clock
+from dspark_deploy.remote.host import Host
+from dspark_deploy.remote.parallel import together
+from dspark_deploy.remote.reach import answers
+from dspark_deploy.watch.gather import look
+
+
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """One run on open nodes, under their lock. `remember` is called once the pair serves."""
+
+    limits: Limits
+    observer: Observer
+    clock: Clock
+    confirm: Confirm
+    hosts: Mapping[str, Host]
+    record: Record
+    remember: Callable[[], None] = lambda: None
+    told: Mapping[str, Any] = field(default_factory=dict)  # what the checks said, for the record
+    returns: bool = True  # undo what fails; else leave the wreck for study
+
+    def to(self, target: Target, seconds: Mapping[str, float] | None = None) -> PairReport:
+        """Bring the pair to `target` and prove it. `seconds` are those of the phases before."""
+        for warning in target.warnings:
+            self.observer.warn(warning)
+        stage = self._bring(target)
+        phases = {**(seconds or {}), **stage.seconds}
+        report = self._report(target, stage, phases)
+        self.record.outcome({"outcome": "serving", "release": target.release, "seconds": phases, **self.told})
+        return replace(report, record=str(self.record.path))
+
+    def _bring(self, target: Target) -> Stage:
+        if not changes(target.steps):
+            stage = self._stage(target)
+            stage.follow(target.running())
+            try:
+                stage.take(target.steps)
+            except LaunchFailed as error:
+                self.observer.warn(
+                    f"{error.message}: the pair runs this release and does not serve, so it is restarted"
+                )
+                target = target.broken()
+            else:
+                return stage
+            finally:
+                stage.close()
+        self._ask(target)
+        return self._take(target)
+
+    def _ask(self, target: Target) -> None:
+        if target.question is not None:
+            self.confirm(target.question)
+        if target.ends is not None:
+            steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(target.steps, 1))
+            self.confirm(f"this ends release {target.ends}, which {target.served.pair} serves now:\n{steps}")
+
+    def _take(self, target: Target) -> Stage:
+        stage = self._stage(target)
+        try:
+            stage.take(target.steps, target.files)
+        except LockLost:
+            raise
+        except Interrupted as error:
+            if stage.waiting:
+                raise self._detached(error, target) from error
+            raise self._failed(error, stage, target) from error
+        except DsparkError as error:
+            raise self._failed(error, stage, target) from error
+        finally:
+            stage.close()
+        return stage
+
+    def _stage(self, target: Target) -> Stage:
+        return Stage(self.hosts, target.served, self.observer, self.clock, self.limits)
+
+    def _failed(self, error: DsparkError, stage: Stage, target: Target) -> DsparkError:
+        """Undo it, keep both logs, note it on the nodes; the error to raise then."""
+        shielded = self.clock.shielded()
+        ending = "what was started is left as it is, for study: `dspark down` ends it"
+        if not stage.touched:
+            ending = ""
+        elif self.returns or isinstance(error, Interrupted):
+            ending = undo(self.hosts, target, self.limits, self.observer, shielded, self._marked)
+        for node, watch in stage.watches.items():
+            self.record.log(node, (line.text for line in watch.lines()))
+        self.record.outcome({"outcome": error.id, "message": error.message, "release": target.release, **self.told})
+        if stage.touched:
+            entry = self._entry(target, error.id, stage.seconds, error.message)
+            self._note(note(self.hosts, target.served.pair, shielded, entry=entry))
+        logs = f"what the ranks printed: {self.record.path}" if stage.watches else ""
+        error.why = "\n".join(part for part in (error.why, ending, logs) if part)
+        return error
+
+    def _detached(self, error: Interrupted, target: Target) -> Interrupted:
+        mark = Mark(self.record.began, self.record.who, release=target.release, reason=target.served.profile)
+        shielded = self.clock.shielded()
+        self._note(note(self.hosts, target.served.pair, shielded, marks={BOOTING: mark}))
+        return Interrupted(
+            f"{error.message}: detached, both ranks of {target.served.pair} go on booting",
+            why=f"release {target.release}, profile {target.served.profile}",
+            remedy="`dspark up` with the same profile waits on, `dspark logs -f` shows both, `dspark down` ends them",
+        )
+
+    def _report(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> PairReport:
+        served = target.served
+        base_url = served.base_url(self.hosts["head"].address)
+        found: dict[str, Any] = together(
+            {
+                "situation": lambda: look(self.hosts, served.pair, self.clock),
+                "remember": self.remember,
+                "journal": lambda: self._serving(target, stage, seconds),
+            },
+            self.clock,
+        )
+        return PairReport(
+            pair=served.pair,
+            state=State.SERVING,
+            profile=served.profile,
+            family=served.family,
+            release=target.release,
+            base_url=base_url,
+            ranks=rank_reports(found["situation"], {}),
+            served_name=served.served_name,
+            max_model_len=served.max_model_len,
+            answers_from_here=answers(base_url),
+            changed=stage.touched,
+            seconds=seconds,
+            pushed_bytes=stage.pushed_bytes,
+            warnings=target.warnings,
+            skipped=target.skipped,
+        )
+
+    def _serving(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> None:
+        """Note a start, or one that another run began and left; a run that changed nothing leaves no trace."""
+        if not stage.touched and BOOTING not in target.marks:
+            return
+        entry = self._entry(target, "serving", seconds)
+        marks: dict[str, Mark | None] = {BOOTING: None, **{f"{UNCONFIRMED}{node}": None for node in HEAD_FIRST}}
+        self._note(note(self.hosts, target.served.pair, self.clock, entry=entry, marks=marks))
+
+    def _marked(self, unclean: Mapping[str, str]) -> None:
+        """Leave tombstones (node -> why) for what could not be stopped, on every node that can be reached."""
+        marks = tombstones(unclean, self.record.began, self.record.who)
+        self._note(note(self.hosts, self.record.pair, self.clock.shielded(), marks=marks))
+
+    def _note(self, failed: Mapping[str, DsparkError]) -> None:
+        for error in failed.values():
+            self.observer.warn(f"{error.message}: the history of that node misses this run")
+
+    def _entry(self, target: Target, outcome: str, seconds: Mapping[str, float], message: str = "") -> Entry:
+        return Entry(
+            run=self.record.path.name,
+            at=self.record.began,
+            who=self.record.who,
+            command=self.record.command,
+            outcome=outcome,
+            release=target.release,
+            profile=target.served.profile,
+            family=target.served.family,
+            message=message,
+            seconds={name: round(value, 2) for name, value in seconds.items()},
+            warnings=target.warnings,
+        )
