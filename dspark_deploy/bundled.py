@@ -14,7 +14,7 @@ from dspark_deploy.strict import Document, nearest, read_document
 Kind = Literal["profile", "model", "family"]
 
 _FOLDERS: Mapping[Kind, str] = {"profile": ".", "model": "models", "family": "families"}
-_NOT_PROFILES = frozenset({"signatures", "measurements"})  # data of other kinds that lies beside the profiles
+_NOT_PROFILES = frozenset({"signatures", "measurements", "lanes"})  # data of other kinds that lies beside the profiles
 
 
 @cache

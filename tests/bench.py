@@ -18,6 +18,9 @@ from typing import Any
 from tests.bed.bed import Bed
 from tests.bed.packages import install_packages
 from tests.bed.tool import DSPARK, dspark, result
+from tests.bench_cache import bench_cache
+from tests.bench_explain import bench_explain
+from tests.bench_scan import bench_scan
 
 ROUNDS = 7
 HELP_ROUNDS = 15
@@ -33,6 +36,9 @@ def main() -> None:
         _bench_up(bed)
     finally:
         bed.close()
+    bench_cache()
+    bench_scan()
+    bench_explain()
 
 
 def _bench_help() -> None:
@@ -74,9 +80,7 @@ def _bench_up(bed: Bed) -> None:
 
 def _floor_config(bed: Bed) -> Path:
     """The rendered files of both nodes, and how to reach them."""
-    homes: dict[str, Any] = {
-        f"{node.identity.role}__hf_home": f"{node.home}/.cache/huggingface" for node in bed.nodes
-    }
+    homes: dict[str, Any] = {f"{node.identity.role}__hf_home": f"{node.home}/.cache/huggingface" for node in bed.nodes}
     files = Path(bed.keys) / "floor"
     dspark(bed, "render", "--dir", files, **homes).check()
     config: dict[str, Any] = {"known_hosts": str(bed.keys / "known_hosts"), "key": str(bed.keys / "client")}

@@ -7,6 +7,8 @@ from ipaddress import IPv6Address
 
 from dspark_deploy.strict import Mistake
 
+_SSH_PORT = 22
+
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
@@ -16,6 +18,11 @@ class HostSpec:
     user: str | None = None
     port: int | None = None
     local: bool = False
+
+    @property
+    def identity(self) -> tuple[bool, str, int]:
+        """What tells two hosts apart as far as text can: another login on one machine is the same node."""
+        return self.local, self.host.lower(), self.port or _SSH_PORT
 
 
 def parse_host(text: str) -> HostSpec:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from dspark_deploy.inventory.host import HostSpec
 from dspark_deploy.inventory.model import Inventory, subnet_of
 from dspark_deploy.strict import Document, read_document, read_text, validate
-
-_SSH_PORT = 22
 
 
 def load_inventory(path: Path) -> Inventory:
@@ -17,7 +14,7 @@ def load_inventory(path: Path) -> Inventory:
 
     Raises ConfigError with file, line and key.
     """
-    absent = f"copy inventory.example.yaml to {path} and fill in both hosts, or name another file with -i"
+    absent = f"`dspark init HEAD WORKER` writes one; or copy inventory.example.yaml to {path}, or name a file with -i"
     document = read_document(path, absent=absent)
     inventory = validate(Inventory, document.data, document.where)
     _refuse_one_host(inventory, document)
@@ -41,17 +38,11 @@ def _beside(path: Path, named: Path) -> Path:
 
 
 def _refuse_one_host(inventory: Inventory, document: Document) -> None:
-    head, worker = (_identity(node.spec) for node in (inventory.head, inventory.worker))
-    if head == worker:
+    if inventory.head.spec.identity == inventory.worker.spec.identity:
         both = "local" if inventory.worker.spec.local else f"the host that the head is too, {inventory.head.host}"
         raise document.error(
             ("worker", "host"), f"is {both}: a pair is two nodes", remedy="give the second node's host"
         )
-
-
-def _identity(spec: HostSpec) -> tuple[bool, str, int]:
-    """What tells two hosts apart as far as text can: another login on one machine is the same node."""
-    return spec.local, spec.host.lower(), spec.port or _SSH_PORT
 
 
 def _refuse_apart(inventory: Inventory, document: Document) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from dspark_deploy.bundled import data_folder
-from dspark_deploy.render.quoting import env_string, yaml_string
+from dspark_deploy.render.quoting import comment, env_string, plain_value, quoted, yaml_string
 
 
 def fill(name: str, **values: object) -> str:
@@ -31,5 +31,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(yaml=yaml_string, env=env_string, shell=shlex.quote)
+    templates.filters.update(
+        yaml=yaml_string, env=env_string, shell=shlex.quote, plain=plain_value, quoted=quoted, comment=comment
+    )
     return templates

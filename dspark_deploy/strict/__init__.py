@@ -4,8 +4,10 @@ from dspark_deploy.strict.check import explain, validate
 from dspark_deploy.strict.document import Data, Document, KeyPath, dotted, read_document, read_text
 from dspark_deploy.strict.given import Given, data_of
 from dspark_deploy.strict.model import Flag, FlagValue, Mistake, Name, Strict, Text, Variable, nearest
+from dspark_deploy.strict.shell import Assigned, read_assignments
 
 __all__ = [
+    "Assigned",
     "Data",
     "Document",
     "Flag",
@@ -21,6 +23,7 @@ __all__ = [
     "dotted",
     "explain",
     "nearest",
+    "read_assignments",
     "read_document",
     "read_text",
     "validate",

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from dspark_deploy.errors import ConfigError, ExitCode, NodeUnreachable, StepFailed
-from dspark_deploy.flow.doctor import DoctorReport, examine_reached, examine_recorded
+from dspark_deploy.flow.doctor import DoctorReport, examine_open, examine_recorded
 from dspark_deploy.flow.intention import load_meant
-from dspark_deploy.flow.pair import Reached
 from dspark_deploy.flow.wish import Wish
 from tests.flow.stand import FakeClock, Stand
 from tests.samples import docker, memory
@@ -31,9 +30,12 @@ def doctor(stand: Stand, *, directory: Path | None = None, gone: str | None = No
     meant = wish(stand, **changes)
     inventory, intention = load_meant(meant)
     hosts = {node: host for node, host in stand.hosts.items() if node != gone}
-    lost = {gone: NodeUnreachable(f"{gone}: refused", remedy="try ssh", node=gone)} if gone else {}
-    reached = Reached(hosts, lost)
-    return examine_reached(meant, inventory, intention, reached, FakeClock(), directory=directory)
+    lost = (
+        {gone: NodeUnreachable(f"{gone} (ubuntu@10.77.0.2): refused", remedy="try `ssh spark-worker`", node=gone)}
+        if gone
+        else {}
+    )
+    return examine_open(meant, inventory, intention, hosts, lost, FakeClock(), directory=directory)
 
 
 def bad(report: DoctorReport) -> list[tuple[str, str, str | None]]:
@@ -44,15 +46,17 @@ def test_a_healthy_pair_is_asked_once_and_nothing_is_changed(stand: Stand) -> No
     report = doctor(stand)
     assert bad(report) == []
     assert (report.healthy, report.profile, report.family) == (True, "agent-1m", "anemll")
-    assert {program for program, _ in stand.head.done} == {"probe", "verify_cache", "look", "link"}
+    assert sorted(program for program, _ in stand.head.done) == ["link", "probe", "verify_cache"]
     assert stand.running() == {"head": [], "worker": []}
 
 
-def test_what_is_known_of_an_image_is_not_asked_again(stand: Stand) -> None:
-    doctor(stand)
-    stand.head.done.clear()
-    doctor(stand)
-    assert "look" not in {program for program, _ in stand.head.done}
+def test_an_image_of_another_family_is_looked_into_again_to_name_it(stand: Stand) -> None:
+    stand.worker.layout = "stage-c"
+    report = doctor(stand)
+    (told,) = [each for each in report.findings if each.status == "fail"]
+    assert (told.id, told.node) == ("image-layout", "worker")
+    assert told.message.endswith("it is laid out as stage-c")
+    assert ["look" in {program for program, _ in host.done} for host in (stand.head, stand.worker)] == [False, True]
 
 
 def test_the_cache_is_judged_with_the_rest(stand: Stand) -> None:
@@ -95,7 +99,7 @@ def test_an_image_that_can_not_be_looked_into_stops_nothing(stand: Stand) -> Non
     stand.worker.failing["look"] = StepFailed("worker: no container", why="disk full", remedy="free it", node="worker")
     report = doctor(stand)
     assert bad(report) == [("image-layout", "skip", "worker")]
-    assert "no container (disk full)" in report.unread["worker"]["look"]
+    assert "no container" in report.unread["worker"]["look"]
 
 
 def test_a_doubtful_profile_is_warned_of(stand: Stand) -> None:
@@ -121,7 +125,16 @@ def test_a_recording_keeps_a_node_that_was_gone_and_one_that_could_not_look(stan
     live = doctor(stand, directory=tmp_path / "kept", gone="worker")
     again = examine_recorded(Wish(directory=tmp_path, home=tmp_path), Path("kept"), FakeClock())
     assert bad(again) == bad(live) == [("ssh-login", "fail", "worker"), ("image-layout", "skip", "head")]
-    assert [error.node for error in again.unreachable] == ["worker"]
+    (error,) = again.unreachable
+    assert (error.message, error.remedy) == ("worker (worker-machine): refused", "try `ssh worker-machine`")
+
+
+def test_a_recording_keeps_a_probe_that_failed(stand: Stand, tmp_path: Path) -> None:
+    stand.worker.failing["probe"] = StepFailed("worker: python3 is not there", remedy="install it", node="worker")
+    live = doctor(stand, directory=tmp_path / "kept")
+    again = examine_recorded(Wish(directory=tmp_path, home=tmp_path), Path("kept"), FakeClock())
+    assert bad(again) == bad(live)
+    assert again.unreachable == live.unreachable == ()
 
 
 def test_a_recording_names_nobody(stand: Stand, tmp_path: Path) -> None:

@@ -139,12 +139,12 @@ def test_pipes_and_sockets_hang_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
-        assert count(tmp_path).skipped == {"devices, pipes and sockets": 2}
+        assert count(tmp_path).skipped == {"special files": 2}
 
 
 def test_a_pipe_that_is_named_hangs_nothing_either(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert count(tmp_path / "pipe").skipped == {"devices, pipes and sockets": 1}
+    assert count(tmp_path / "pipe").skipped == {"special files": 1}
 
 
 def test_a_sparse_giant_is_skipped_without_being_read(tmp_path: Path) -> None:

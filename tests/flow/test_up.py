@@ -100,7 +100,7 @@ def test_a_missing_image_stops_it_before_anything_changes(stand: Stand) -> None:
     with pytest.raises(CheckRefused):
         stand.bring_up().up()
     looked = {what for host in stand.hosts.values() for what, _ in host.done}
-    assert looked == {"probe", "verify_cache", "look", "link"}
+    assert looked == {"probe", "verify_cache", "link"}
 
 
 def test_another_profile_asks_and_a_no_changes_nothing(stand: Stand) -> None:
