@@ -46,6 +46,10 @@ SPOILT = {
 }
 REFERENCE = re.compile(r"[Rr]eference code:? (\S+?)[.\s]")
 IN_CHINESE = re.compile(r"[\u4e00-\u9fff][^A-Za-z]*\Z")
+KNOWN = {
+    "days of the week": " Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday.",
+    "Count from 1 to 20": f" {' '.join(map(str, range(1, 21)))}.",
+}
 PASSWORD = re.compile(r"The password is (\S+)\.\n")
 SUM = re.compile(r"(\d+) ?\+ ?(\d+)")
 
@@ -95,7 +99,11 @@ def compose(
         text = tuple(chance.choice(GARBAGE) for _ in range(min(limit, 200)))
     else:
         sentences = CHINESE if IN_CHINESE.search(prompt) else SENTENCES
-        text = _words(_shuffled(chance, sentences), limit if whole else chance.randint(3, 5) * (15 if sentences is SENTENCES else 1), whole=whole)
+        text = _words(
+            _shuffled(chance, sentences),
+            limit if whole else chance.randint(3, 5) * (15 if sentences is SENTENCES else 1),
+            whole=whole,
+        )
         text = text if whole else _answered(prompt, text, mode)
     finish = "length" if whole or len(thought) + len(text) > limit else "stop"
     thought = thought[:limit]
@@ -110,12 +118,13 @@ def tool_call(body: Mapping[str, Any]) -> ToolCall | None:
     function = tools[0]["function"]
     names = re.findall(r"\bin ([A-Z][a-z]+)\b", prompt_of(body)) or ["somewhere"]
     properties = (function.get("parameters") or {}).get("properties") or {}
-    return ToolCall(function["name"], json.dumps({key: names[-1] for key in properties}))
+    return ToolCall(function["name"], json.dumps(dict.fromkeys(properties, names[-1])))
 
 
 def _answered(prompt: str, text: tuple[str, ...], mode: str) -> tuple[str, ...]:
     """The text with what a prompt asks to stand in it (a reference code, a sum), spoilt where `mode` says so."""
     first = [f"{match[1]}:" for match in REFERENCE.finditer(f"{prompt} ")][:1]
+    first += [answer for question, answer in KNOWN.items() if question in prompt]
     first += [match[1] for match in PASSWORD.finditer(prompt)]
     first += [f" {int(match[1]) + int(match[2])}." for match in SUM.finditer(prompt)]
     text = tuple(first) + (tuple(f" {word.lstrip()}" for word in text) if first else text)

@@ -1,0 +1,172 @@
+"""A rehearsal from its start to its end, however it comes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..bed.run import Ran
+from .pair import FAST, RehearsedPair
+
+
+def wait_until(condition: Callable[[], object], limit_s: float, what: str) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {limit_s:g} s for {what} in vain"
+        time.sleep(0.01)
+
+
+def processes(pair: RehearsedPair) -> list[str]:
+    """Every process that names the pair's folder: the background, containers, programs of logins."""
+    listed = subprocess.run(["ps", "-Aww", "-o", "pid=,args="], check=True, capture_output=True, text=True).stdout
+    return [line for line in listed.splitlines() if str(pair.folder) in line]
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_pair_stays_up_for_other_terminals_until_stop(unused: RehearsedPair) -> None:
+    up = unused.run("rehearse", "--time-scale", FAST, "up", "-p", "agent-1m").check()
+    assert "a rehearsal pair is up" in up.stderr
+    told = unused.run("rehearse", "status", "--output", "json").check().json()["result"]
+    assert (told["state"], told["pair"]) == ("serving", "rehearsal")
+    port = unused.ports["api"]
+    assert listens(port)
+    stopped = unused.run("rehearse", "stop").check()
+    assert "ended the rehearsal pair" in stopped.stdout
+    assert not listens(port)
+    wait_until(lambda: not processes(unused), 1, "the end of all processes")
+    assert not unused.folder.exists()
+
+
+def test_stop_without_a_pair_has_nothing_to_do(unused: RehearsedPair) -> None:
+    assert "nothing to stop" in unused.dspark("stop").check().stdout
+    assert unused.dspark("stop", "--output", "json").json()["result"] == {"stopped": None}
+
+
+@pytest.mark.parametrize("asked", [("--scenario", "image-missing"), ("--time-scale", "7")])
+def test_another_scenario_or_time_scale_than_the_one_that_is_up_is_refused(
+    rehearsed: RehearsedPair, asked: tuple[str, str]
+) -> None:
+    ran = rehearsed.dspark(*asked, "up")
+    assert ran.returncode == 2
+    assert "dspark rehearse stop" in ran.stderr
+    assert rehearsed.dspark("--scenario", "healthy", "--time-scale", FAST, "down").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rehearse", "up"), "can't be rehearsed"),
+        (("up", "-i", "inventory.yaml"), "own inventory"),
+        (("up", "-iinventory.yaml"), "own inventory"),
+        (("up", "--inventory=inventory.yaml"), "own inventory"),
+        (("--ssh-config", "config", "up"), "own inventory"),
+        ((), "name the command"),
+        (("no-such-command",), "No such command"),
+        (("--time-scale", "0", "up"), "time-scale"),
+        (("--scenario", "worker-die-loading", "up"), "worker-dies-loading"),
+    ],
+)
+def test_what_can_not_be_meant_is_exit_2(unused: RehearsedPair, words: tuple[str, ...], said: str) -> None:
+    ran = unused.dspark(*words)
+    assert ran.returncode == 2, ran
+    assert said in ran.stderr
+    assert not unused.folder.exists(), "a pair was started for it"
+
+
+def test_the_users_own_inventory_and_variables_have_no_say(rehearsed: RehearsedPair) -> None:
+    (rehearsed.state / "inventory.yaml").write_text("name: real\nhead: {host: a}\nworker: {host: b}\n")
+    mine = {"DSPARK_INVENTORY": "inventory.yaml", "DSPARK_SSH_CONFIG": "/no/such/file"}
+    ran = rehearsed.run("rehearse", "status", "--output", "json", env=mine)
+    assert ran.json()["result"]["pair"] == "rehearsal"
+
+
+def test_options_before_the_command_go_to_it(rehearsed: RehearsedPair) -> None:
+    told = rehearsed.called("rehearse", "--output", "json", "-p", "coding-1m", "-q", "up", "-n").check()
+    assert told.json()["result"]["profile"] == "coding-1m"
+
+
+def test_a_machine_without_openssh_needs_none(rehearsed: RehearsedPair, tmp_path: Path) -> None:
+    (tmp_path / "cat").symlink_to(shutil.which("cat") or "")
+    ran = rehearsed.run("rehearse", "status", "--output", "json", env={"PATH": str(tmp_path)})
+    assert ran.json()["result"]["state"] == "down", ran
+
+
+def test_a_killed_background_takes_everything_with_it_and_is_cleared_away(unused: RehearsedPair) -> None:
+    unused.dspark("--time-scale", FAST, "up").check()
+    assert len(processes(unused)) > 2
+    os.kill(unused.background, signal.SIGKILL)
+    wait_until(lambda: not processes(unused), 2, "the end of all processes")
+    ran = unused.dspark("--time-scale", FAST, "status")
+    assert "cleared away a rehearsal that ended by itself" in ran.stderr
+    assert ran.returncode == 8
+
+
+def test_a_background_whose_folder_is_gone_ends(unused: RehearsedPair) -> None:
+    unused.dspark("--time-scale", FAST, "status")
+    pid = unused.background
+    (unused.folder / "pair.json").unlink()
+    wait_until(lambda: not is_running(pid), 3, "its end")
+
+
+def is_running(pid: int) -> bool:
+    """A zombie has ended: its parent, this process, did not ask yet."""
+    ps = ["ps", "-o", "stat=", "-p", str(pid)]
+    state = subprocess.run(ps, check=False, capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+
+def test_a_background_that_can_not_start_says_why(unused: RehearsedPair) -> None:
+    unused.folder.parent.mkdir(parents=True)
+    (unused.state / "profiles").mkdir()
+    (unused.state / "profiles" / "mine.yaml").write_text("name: mine\nextends: no-such-profile\n")
+    ran = unused.dspark("status")
+    assert ran.returncode == 2
+    assert "no-such-profile" in ran.stderr
+
+
+def test_a_profile_of_the_users_own_can_be_rehearsed(unused: RehearsedPair) -> None:
+    (unused.state / "profiles").mkdir()
+    (unused.state / "profiles" / "mine.yaml").write_text(
+        "name: mine\ntitle: My own\nextends: agent-1m\nmax_num_seqs: 2\nimage: ghcr.io/anemll/dspark-vllm-gx10:mine\n"
+    )
+    ran = unused.dspark("--time-scale", FAST, "up", "-p", "mine", "--output", "json").check()
+    assert ran.json()["result"]["profile"] == "mine"
+
+
+def test_every_answer_says_that_no_model_ran(rehearsed: RehearsedPair) -> None:
+    rehearsed.dspark("up").check()
+    answer = answered(rehearsed, "/v1/completions", {"prompt": "1", "max_tokens": 1})
+    assert "no model ran" in answer["system_fingerprint"]
+    assert "no model ran" in answered(rehearsed, "/version", None)["stand_in"]
+
+
+def answered(pair: RehearsedPair, path: str, body: dict[str, Any] | None) -> dict[str, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", pair.ports["api"], timeout=10)
+    headers = {"Content-Type": "application/json"}
+    connection.request("GET" if body is None else "POST", path, json.dumps(body) if body else None, headers)
+    found: dict[str, str] = json.loads(connection.getresponse().read())
+    connection.close()
+    return found
+
+
+def test_the_list_names_every_scenario(unused: RehearsedPair) -> None:
+    ran: Ran = unused.dspark("--list", "--output", "json").check()
+    names = [each["name"] for each in ran.json()["result"]]
+    assert names[0] == "healthy"
+    assert "worker-dies-loading" in names
+    assert not unused.folder.exists()
