@@ -302,8 +302,15 @@ class FakeHost:
 
     def _probe(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The facts as a probe would send them, with what has changed on the node since."""
+        unlooked = None
+        if "look" in request and self.facts.images and not self.facts.looks:
+            unlooked = self.failing.get("look")
+            if unlooked is None:
+                self._look({"image": self.facts.images[0].id, **request["look"]})
         document: dict[str, Any] = json.loads(json.dumps(asdict(self.facts), default=str))
         document["schema"] = SCHEMA
+        if unlooked is not None:
+            document["missing"]["look"] = unlooked.message
         document["time_s"] = time.time() + document.pop("skew_s")
         document["releases"] = sorted({*self.facts.releases, *self.kept_releases(request["pair"])})
         document["marks"] = sorted({*self.facts.marks, *self.marks})

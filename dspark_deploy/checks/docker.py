@@ -118,5 +118,5 @@ CHECKS = (
     Check("docker-context", "docker", "warn", (), _context),
     Check("docker-snap", "docker", "fail", (), _snap),
     Check("docker-rootless", "docker", "fail", ("F50",), _rootless),
-    Check("nvidia-runtime", "docker", "fail", (), _gpu),
+    Check("nvidia-runtime", "docker", "fail", ("F124",), _gpu),
 )

@@ -43,6 +43,6 @@ def described(process: Process) -> str:
 
 
 CHECKS = (
-    Check("gpu-present", "gpu", "fail", (), _present),
+    Check("gpu-present", "gpu", "fail", ("F124",), _present),
     Check("gpu-free", "gpu", "warn", ("F29",), _holders),
 )

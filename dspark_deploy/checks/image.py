@@ -90,7 +90,7 @@ def _moved(node: str, image: Image, workload: Workload, known: str) -> Verdict:
 
 CHECKS = (
     Check("image-present", "image", "fail", ("F02",), _present),
-    Check("image-architecture", "image", "fail", (), _architecture),
+    Check("image-architecture", "image", "fail", ("F123",), _architecture),
     Check("image-same", "image", "fail", ("F01", "F10"), _same),
     Check("image-digest", "image", "fail", ("F11",), _digest),
 )

@@ -21,6 +21,14 @@ def variables_file(family: Family) -> str:
     return f"{family.packages}/vllm/envs.py"
 
 
+def look_for(*families: Family) -> dict[str, tuple[str, ...]]:
+    """What to look for in an image that may be of one of `families`."""
+    return {
+        "paths": tuple(dict.fromkeys(path for family in families for path in layout_of(family))),
+        "names_in": tuple(variables_file(family) for family in families),
+    }
+
+
 def look_at(known: NodeFacts, image: Image, family: Family) -> Look | None:
     """What the node knows of the image's content, as far as it tells of this family."""
     for look in known.looks:

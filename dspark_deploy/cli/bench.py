@@ -24,7 +24,7 @@ def bench() -> None:
 
 @bench.command(short_help="Decode rates, by the published method.")
 @click.option(
-    "-c", "--concurrency", type=numbers, default="1-6", show_default=True, help="Requests at once: 1,2,4 or 1-6."
+    "-c", "--concurrency", type=numbers, help="Requests at once: 1,2,4 or 1-6. Default: 1 to the profile's, at most 6."
 )
 @click.option("--trials", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each; the median counts.")
 @click.option("--tokens", type=click.IntRange(8), default=512, show_default=True, help="Output tokens of each request.")
@@ -48,7 +48,7 @@ def bench() -> None:
 @common_options
 def decode(
     common: Common,
-    concurrency: tuple[int, ...],
+    concurrency: tuple[int, ...] | None,
     trials: int,
     tokens: int,
     arrivals: str,
@@ -66,7 +66,7 @@ def decode(
     from dspark_deploy.measure.bench_decode import Method
     from dspark_deploy.remote.clock import Interruption, SystemClock
 
-    method = Method(concurrency, trials, tokens, "staggered" if arrivals == "staggered" else "static", stagger)
+    method = Method(concurrency or (), trials, tokens, "staggered" if arrivals == "staggered" else "static", stagger)
     with Interruption() as interruption:
         clock = SystemClock(interruption)
         report = run_decode(common.wish(), method, Narrator(quiet=common.quiet), clock, expect=expect, band=band)
@@ -124,7 +124,7 @@ def sweep(
 
 
 def _show(common: Common, command: str, report: BenchReport, *, measured: bool) -> int:
-    from dspark_deploy.measure.report.tables import table_of
+    from dspark_deploy.measure.report.tables import drift_text, table_of
 
     code = ExitCode.OK if measured else ExitCode.NOT_AS_WANTED
     measurement = report.measurement
@@ -132,6 +132,8 @@ def _show(common: Common, command: str, report: BenchReport, *, measured: bool) 
         print_envelope(command, code, result=report, warnings=measurement.warnings)
         return code
     click.echo(table_text(table_of(measurement)))
+    if beside := drift_text(measurement.result):
+        click.echo(beside)
     for trend in report.trends:
         mark = click.style("[OK]  ", fg="green") if trend.as_expected else click.style("[WARN]", fg="yellow")
         click.echo(f"{mark} {trend.message}")

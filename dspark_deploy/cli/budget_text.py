@@ -45,7 +45,7 @@ def _text(text: TextReport | None) -> Iterator[str]:
         return
     yield f"  read       {text.scan.files} files, {text.scan.bytes / 1e6:.1f} MB"
     if text.scan.skipped:
-        yield f"  skipped    {', '.join(f'{number} {reason}' for reason, number in text.scan.skipped.items())}"
+        yield f"  skipped    {', '.join(f'{reason} ({number})' for reason, number in text.scan.skipped.items())}"
     for file in text.scan.largest[:5]:
         yield f"  largest    {file.tokens:>9}  {file.name}"
 

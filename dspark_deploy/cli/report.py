@@ -65,7 +65,7 @@ def _against(written: Written) -> str:
     for each in written.regressed:
         values = f"{each.before.value:.4g} -> {each.now.value:.4g} {each.now.unit}".rstrip()
         lines.append(
-            f"  {each.now.metric} at {each.now.place}: {values}, {each.worse:.1%} worse (allowed {each.allowed:.1%})"
+            f"  {each.now.metric}, {each.now.place}: {values}, {each.worse:.1%} worse (allowed {each.allowed:.1%})"
         )
     return "\n".join(lines)
 

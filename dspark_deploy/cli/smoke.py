@@ -67,6 +67,7 @@ def _text(report: SmokeReport) -> str:
         deep = report.deep
         told = deep.failure or f"{deep.prompt_tokens} tokens, first token after {deep.ttft_s or 0:.2f} s"
         told += "" if deep.failure or deep.prefill_tps is None else f" ({deep.prefill_tps:.0f} prompt tokens a second)"
+        told += f", published {deep.published_ttft_s:.0f} s" if deep.published_ttft_s and not deep.failure else ""
         told += "" if deep.failure or deep.found else f"; the beginning was not known at the end: {deep.answer[:80]!r}"
         lines.append(_verdict("deep prompt", deep.passed, told))
     lines += [f"kept: {record}" for record in report.records]

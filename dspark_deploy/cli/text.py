@@ -48,6 +48,7 @@ def down_text(report: DownReport) -> str:
             lines.append(f"{node.node}: stopped {', '.join(node.stopped)}; nothing of {report.pair} is left")
         else:
             lines.append(f"{node.node}: nothing to stop")
+        lines += [f"  {click.style('left', fg=BAD)}   {each}" for each in node.left]
     return "\n".join(lines)
 
 

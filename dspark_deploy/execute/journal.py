@@ -20,6 +20,16 @@ def read_journals(hosts: Mapping[str, Host], pair: str, clock: Clock) -> dict[st
     return together({node: partial(_call, host, {"pair": pair}) for node, host in hosts.items()}, clock)
 
 
+def try_journals(hosts: Mapping[str, Host], pair: str, clock: Clock) -> dict[str, Journal]:
+    """The marks and releases of each node that tells them; of the history nothing."""
+    request = {"pair": pair, "tail": 0}
+    outcomes = attempt({node: partial(_call, host, request) for node, host in hosts.items()}, clock)
+    for outcome in outcomes.values():
+        if isinstance(outcome, BaseException) and not isinstance(outcome, DsparkError):
+            raise outcome
+    return {node: outcome for node, outcome in outcomes.items() if isinstance(outcome, Journal)}
+
+
 def note(
     hosts: Mapping[str, Host],
     pair: str,

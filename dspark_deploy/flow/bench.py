@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dspark_deploy.capacity.measurements import Sweep as Published
-from dspark_deploy.capacity.measurements import load_measurements
-from dspark_deploy.capacity.sweep import choose_sweep
-from dspark_deploy.errors import ConfigError
+from dspark_deploy.errors import ConfigError, Interrupted
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.measured import Bench
 from dspark_deploy.flow.observer import Observer
+from dspark_deploy.flow.published import minutes, published_for
 from dspark_deploy.flow.serving import open_serving
 from dspark_deploy.flow.smoke import gone
 from dspark_deploy.flow.wish import Wish
-from dspark_deploy.measure.bench_decode import Method, bench_decode
+from dspark_deploy.measure.bench_decode import CONCURRENCY, Method, bench_decode
 from dspark_deploy.measure.bench_sweep import bench_sweep
 from dspark_deploy.measure.decode import Lane
 from dspark_deploy.measure.lanes import BAND, PublishedLane, find_lane, load_lanes, set_beside
@@ -46,6 +44,9 @@ def run_decode(
     with open_serving(wish, clock) as serving:
         bench = Bench(serving, wish, observer, clock)
         most = bench.origin.max_num_seqs
+        if not method.concurrency:
+            chosen = tuple(each for each in CONCURRENCY if most is None or each <= most)
+            method = replace(method, concurrency=chosen or (1,))
         if most is not None and max(method.concurrency) > most:
             observer.warn(f"the pair runs {most} requests at once: more of them wait in line, and the rates show it")
 
@@ -119,6 +120,8 @@ class _Sweep:
             _, overhead, tally = self.bench.run(work)
         except NoAnswer as error:
             raise gone(error) from error
+        except Interrupted as error:
+            raise self._interrupted(error) from error
         warnings = tuple(_cell_doubts(self.measurement.result.cells)) + tuple(filter(None, [overhead.warning]))
         self.measurement = replace(self.measurement, overhead=overhead, tally=tally, warnings=warnings)
         path = self.bench.keep(self.measurement)
@@ -126,6 +129,14 @@ class _Sweep:
             self.observer.warn(warning)
         trends = read_trends(self.measurement.result.cells)
         return BenchReport(self.measurement, str(path) if path else None, trends)
+
+    def _interrupted(self, error: Interrupted) -> Interrupted:
+        result = self.measurement.result
+        return Interrupted(
+            f"{error.message}: {len(result.cells)} of {len(result.plan.cells)} cells are measured and kept",
+            why=str(self.bench.store.folder / self.measurement.id),
+            remedy="`dspark bench sweep --resume` goes on, `dspark report` shows what there is",
+        )
 
 
 def _begun(bench: Bench, plan: Plan) -> Measurement[SweepResult]:
@@ -152,26 +163,12 @@ def _resumed(bench: Bench, name: str) -> Measurement[SweepResult]:
     return measurement
 
 
-def published_for(origin: Origin) -> Published | None:
-    """The published sweep that speaks for this pair's image and model."""
-    known = load_measurements().sweeps
-    names = {each.model for each in known if origin.model.lower().endswith(each.model.lower())}
-    model = next(iter(sorted(names)), "")
-    return choose_sweep((), known, family=origin.family, model=model)
-
-
-def minutes(seconds: float) -> str:
-    """`about 38 minutes`."""
-    if seconds < 90:  # noqa: PLR2004  until then seconds say more
-        return f"about {max(1, round(seconds))} seconds"
-    return f"about {round(seconds / 60)} minutes"
-
-
 def _cell_doubts(cells: Sequence[Cell]) -> Iterator[str]:
     if failed := [why for cell in cells for why in cell.failures]:
         yield f"{len(failed)} requests failed and are in no figure: {failed[0]}"
     if loose := [cell.prompt for cell in cells if not cell.exact]:
-        yield f"prompts of {', '.join(map(str, sorted(set(loose))))} tokens are not exact: the server did not count them"
+        lengths = ", ".join(map(str, sorted(set(loose))))
+        yield f"prompts of {lengths} tokens are not exact: the server did not count them"
     for cell in cells:
         if cell.unfinished:
             yield f"{cell.prompt} tokens x {cell.concurrency} is unfinished: {cell.unfinished}"

@@ -6,10 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dspark_deploy.errors import DsparkError, Interrupted, LaunchFailed, LockLost
+from dspark_deploy.errors import (
+    DsparkError,
+    Interrupted,
+    LaunchFailed,
+    LockLost,
+    NodeUnreachable,
+    NotAsWanted,
+    StepFailed,
+)
 from dspark_deploy.execute.journal import note, tombstones
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.record import Record
+from dspark_deploy.flow.renew import Renew, never
 from dspark_deploy.flow.report import PairReport, rank_reports
 from dspark_deploy.flow.stage import Stage
 from dspark_deploy.flow.target import Target
@@ -17,10 +26,10 @@ from dspark_deploy.flow.undo import undo
 from dspark_deploy.flow.wish import Confirm, Limits
 from dspark_deploy.plan.journal import BOOTING, UNCONFIRMED, Entry, Mark
 from dspark_deploy.plan.launch import HEAD_FIRST, changes
-from dspark_deploy.plan.situation import State
+from dspark_deploy.plan.situation import Situation, State
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
-from dspark_deploy.remote.parallel import together
+from dspark_deploy.remote.parallel import attempt
 from dspark_deploy.remote.reach import answers
 from dspark_deploy.watch.gather import look
 
@@ -38,6 +47,7 @@ class Bring:
     remember: Callable[[], None] = lambda: None
     told: Mapping[str, Any] = field(default_factory=dict)  # what the checks said, for the record
     returns: bool = True  # undo what fails; else leave the wreck for study
+    renew: Renew = never
 
     def to(self, target: Target, seconds: Mapping[str, float] | None = None) -> PairReport:
         """Bring the pair to `target` and prove it. `seconds` are those of the phases before."""
@@ -95,24 +105,35 @@ class Bring:
 
     def _failed(self, error: DsparkError, stage: Stage, target: Target) -> DsparkError:
         """Undo it, keep both logs, note it on the nodes; the error to raise then."""
-        shielded = self.clock.shielded()
-        ending = "what was started is left as it is, for study: `dspark down` ends it"
-        if not stage.touched:
-            ending = ""
-        elif self.returns or isinstance(error, Interrupted):
-            ending = undo(self.hosts, target, self.limits, self.observer, shielded, self._marked)
+        told = self._undone(error, target) if stage.touched else error
         for node, watch in stage.watches.items():
             self.record.log(node, (line.text for line in watch.lines()))
-        self.record.outcome({"outcome": error.id, "message": error.message, "release": target.release, **self.told})
+        self.record.outcome({"outcome": told.id, "message": error.message, "release": target.release, **self.told})
         if stage.touched:
-            entry = self._entry(target, error.id, stage.seconds, error.message)
-            self._note(note(self.hosts, target.served.pair, shielded, entry=entry))
+            entry = self._entry(target, told.id, stage.seconds, error.message)
+            self._note(note(self.hosts, target.served.pair, self.clock.shielded(), entry=entry))
         logs = f"what the ranks printed: {self.record.path}" if stage.watches else ""
-        error.why = "\n".join(part for part in (error.why, ending, logs) if part)
+        told.why = _lines(told.why, logs)
+        return told
+
+    def _undone(self, error: DsparkError, target: Target) -> DsparkError:
+        """Take back what this run did, unless it is to be studied. Returns what is to be told then."""
+        if not (self.returns or isinstance(error, Interrupted)):
+            error.why = _lines(error.why, "what was started is left as it is, for study: `dspark down` ends it")
+            return error
+        shielded = self.clock.shielded()
+        try:
+            ending = undo(self.hosts, target, self.limits, self.observer, shielded, self._marked, self.renew)
+        except (NotAsWanted, LockLost) as unclean:
+            unclean.why = _lines(f"it began with: {error.message}", unclean.why)
+            return unclean
+        if isinstance(error, NodeUnreachable):  # whose exit code would say that nothing was changed
+            error = LaunchFailed(error.message, why=error.why, remedy=error.remedy, node=error.node)
+        error.why = _lines(error.why, ending)
         return error
 
     def _detached(self, error: Interrupted, target: Target) -> Interrupted:
-        mark = Mark(self.record.began, self.record.who, release=target.release, reason=target.served.profile)
+        mark = Mark(self.record.began, self.record.who, target.release, target.served.profile, self.record.path.name)
         shielded = self.clock.shielded()
         self._note(note(self.hosts, target.served.pair, shielded, marks={BOOTING: mark}))
         return Interrupted(
@@ -124,14 +145,7 @@ class Bring:
     def _report(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> PairReport:
         served = target.served
         base_url = served.base_url(self.hosts["head"].address)
-        found: dict[str, Any] = together(
-            {
-                "situation": lambda: look(self.hosts, served.pair, self.clock),
-                "remember": self.remember,
-                "journal": lambda: self._serving(target, stage, seconds),
-            },
-            self.clock,
-        )
+        situation = self._conclude(target, stage, seconds)
         return PairReport(
             pair=served.pair,
             state=State.SERVING,
@@ -139,7 +153,7 @@ class Bring:
             family=served.family,
             release=target.release,
             base_url=base_url,
-            ranks=rank_reports(found["situation"], {}),
+            ranks=rank_reports(situation, {}),
             served_name=served.served_name,
             max_model_len=served.max_model_len,
             answers_from_here=answers(base_url),
@@ -150,13 +164,39 @@ class Bring:
             skipped=target.skipped,
         )
 
+    def _conclude(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> Situation:
+        """Leave word on the nodes and look at both once more. The pair serves: this is finished, and not interrupted."""
+        shielded, pair = self.clock.shielded(), target.served.pair
+        work: dict[str, Callable[[], Any]] = {
+            "look": lambda: look(self.hosts, pair, shielded),
+            "remember": self.remember,
+            "journal": lambda: self._serving(target, stage, seconds),
+        }
+        found = attempt(work, shielded)
+        try:
+            if isinstance(lost := found["look"], NodeUnreachable) and lost.node is not None:
+                self.renew(lost.node)
+                found = {**found, "look": look(self.hosts, pair, shielded)}
+            for outcome in found.values():
+                if isinstance(outcome, BaseException):
+                    raise outcome
+        except (NodeUnreachable, StepFailed, LockLost) as error:
+            raise NotAsWanted(
+                f"release {target.release} was proved to serve, and then: {error.message}",
+                why=error.why,
+                remedy="`dspark status` says whether it serves still",
+                node=error.node,
+            ) from error
+        situation: Situation = found["look"]
+        return situation
+
     def _serving(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> None:
         """Note a start, or one that another run began and left; a run that changed nothing leaves no trace."""
         if not stage.touched and BOOTING not in target.marks:
             return
         entry = self._entry(target, "serving", seconds)
         marks: dict[str, Mark | None] = {BOOTING: None, **{f"{UNCONFIRMED}{node}": None for node in HEAD_FIRST}}
-        self._note(note(self.hosts, target.served.pair, self.clock, entry=entry, marks=marks))
+        self._note(note(self.hosts, target.served.pair, self.clock.shielded(), entry=entry, marks=marks))
 
     def _marked(self, unclean: Mapping[str, str]) -> None:
         """Leave tombstones (node -> why) for what could not be stopped, on every node that can be reached."""
@@ -181,3 +221,7 @@ class Bring:
             seconds={name: round(value, 2) for name, value in seconds.items()},
             warnings=target.warnings,
         )
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)

@@ -48,7 +48,7 @@ def compare_with(wish: Wish, other: Other, observer: Observer, clock: Clock) -> 
         async def work(pair: Side) -> Comparison:
             async with endpoint_streams(url, key=key) as streams:
                 side = Side(url, Client(streams), other.model or "", vllm=False)
-                model, length = await find_model(url, side)
+                model, length = await _listed(url, side, other.model)
                 # A vLLM names a length: then both sides are told alike to leave thinking out.
                 side = Side(url, side.client, other.model or model, length, vllm=length is not None)
                 return await run_compare(pair, side, observer.note)
@@ -59,6 +59,16 @@ def compare_with(wish: Wish, other: Other, observer: Observer, clock: Clock) -> 
             raise _unusable(error, url) from error
     record = str(kept.path) if kept.path else None
     return CompareReport(kept.measurement.result, record, kept.measurement.warnings)
+
+
+async def _listed(url: str, side: Side, named: str | None) -> tuple[str, int | None]:
+    """The model to ask. Some APIs list none: then a named one has to do, and the first answer tells what is wrong."""
+    try:
+        return await find_model(url, side)
+    except Unusable:
+        if named is None:
+            raise
+        return named, None
 
 
 def _base(url: str) -> str:

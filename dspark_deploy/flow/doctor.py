@@ -11,12 +11,13 @@ from typing import Any
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.every import judge
 from dspark_deploy.checks.finding import Finding, failures
+from dspark_deploy.checks.layout import look_for
 from dspark_deploy.errors import DsparkError, NodeUnreachable
 from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.gate import caches_of, decide
 from dspark_deploy.flow.intention import Intention, load_meant, paths_of, ports_of
-from dspark_deploy.flow.pair import Reached, reach_pair
+from dspark_deploy.flow.pair import reach_pair
 from dspark_deploy.flow.recording import record, replay
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import Inventory
@@ -57,29 +58,29 @@ def examine(wish: Wish, clock: Clock, *, directory: Path | None = None) -> Docto
     """
     inventory, intention = load_meant(wish)
     with reach_pair(inventory, wish, clock) as reached:
-        return examine_reached(wish, inventory, intention, reached, clock, directory=directory)
+        return examine_open(wish, inventory, intention, reached.hosts, reached.unreachable, clock, directory=directory)
 
 
 def examine_recorded(wish: Wish, directory: Path, clock: Clock) -> DoctorReport:
     """The same over a recording; no node is asked. Raises ConfigError where it can't be read."""
-    there, reached = replay(directory, wish)
+    there, hosts, unreachable = replay(directory, wish)
     inventory, intention = load_meant(there)
-    return examine_reached(there, inventory, intention, reached, clock)
+    return examine_open(there, inventory, intention, hosts, unreachable, clock)
 
 
-def examine_reached(
+def examine_open(
     wish: Wish,
     inventory: Inventory,
     intention: Intention | None,
-    reached: Reached,
+    hosts: Mapping[str, Host],
+    unreachable: Mapping[str, NodeUnreachable],
     clock: Clock,
     *,
     directory: Path | None = None,
 ) -> DoctorReport:
     """The checkup of nodes that are open."""
-    hosts: Mapping[str, Host] = reached.hosts
     recording = {node: RecordingHost(host) for node, host in hosts.items()} if directory is not None else {}
-    case, cache = _look(wish, inventory, intention, recording or hosts, reached.unreachable, clock)
+    case, cache = _look(wish, inventory, intention, recording or hosts, unreachable, clock)
     findings = (*judge(case), *cache)
     recorded: tuple[str, ...] = ()
     if directory is not None:
@@ -92,7 +93,7 @@ def examine_reached(
         image=workload.image if workload else None,
         findings=findings,
         unread={node: dict(known.missing) for node, known in case.facts.items() if known.missing},
-        unreachable=tuple(reached.unreachable.values()),
+        unreachable=tuple(unreachable.values()),
         warnings=_warnings(case, intention),
         recorded=recorded,
     )
@@ -109,10 +110,9 @@ def _look(
     """The case, and what is said of the model's cache. A node that can't tell is no reason to ask the other nothing."""
     paths = paths_of(inventory)
     images = intention.images if intention else ()
-    work: dict[str, Any] = {
-        node: partial(probe, host, inventory.name, images=images, paths=paths[node], ports=ports_of(inventory))
-        for node, host in hosts.items()
-    }
+    wanted = look_for(intention.workload.family) if intention else None
+    asked = partial(probe, pair=inventory.name, images=images, ports=ports_of(inventory), look_for=wanted)
+    work: dict[str, Any] = {node: partial(asked, host, paths=paths[node]) for node, host in hosts.items()}
     if intention is not None and hosts:
         work["cache"] = partial(caches_of, intention, hosts, clock)
     outcomes = attempt(work, clock)

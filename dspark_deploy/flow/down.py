@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 
-from dspark_deploy.errors import DsparkError, NodeUnreachable
-from dspark_deploy.execute.journal import note, tombstones
+from dspark_deploy.errors import DsparkError, Interrupted, LockLost, NodeUnreachable
+from dspark_deploy.execute.journal import note, tombstones, try_journals
 from dspark_deploy.execute.lock import locked
 from dspark_deploy.execute.ranks import stop_all
+from dspark_deploy.facts.node import Container
 from dspark_deploy.flow.intention import load_inventory_of
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import Reached, reach_pair
 from dspark_deploy.flow.record import Record, state_home
+from dspark_deploy.flow.renew import Renew, insist, renewal
 from dspark_deploy.flow.wish import Wish
-from dspark_deploy.inventory import Inventory
 from dspark_deploy.plan.journal import BOOTING, UNCONFIRMED, Entry, Mark
 from dspark_deploy.plan.launch import HEAD_FIRST
 from dspark_deploy.remote.clock import Clock
-from dspark_deploy.remote.host import Host
+from dspark_deploy.watch.leftovers import left_over
+from dspark_deploy.watch.memory import await_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class NodeEnd:
     stopped: tuple[str, ...]  # containers that it ended and removed
     problem: str = ""
     remedy: str = ""
+    left: tuple[str, ...] = ()  # what its processes have left besides: memory, shared memory, whoever holds the GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,50 +72,106 @@ def intend_down(wish: Wish, clock: Clock) -> DownPlan:
 def take_down(wish: Wish, observer: Observer, clock: Clock, *, lock_wait_s: float = 0) -> DownReport:
     """End every container of the pair on every node that can be reached. Raises NodeUnreachable where none can.
 
-    A step once begun is finished: an interruption between two nodes leaves the second as it was.
+    A step once begun is finished: an interruption between two nodes leaves the second as it was, and is told so.
     """
     inventory = load_inventory_of(wish)
     with ExitStack() as opened:
         reached = opened.enter_context(reach_pair(inventory, wish, clock))
         _need_one(reached)
         record = Record(state_home(wish.environment, wish.home), inventory.name, "down", observer.warn)
-        clock = opened.enter_context(locked(reached.hosts, inventory.name, record.owner, clock, wait_s=lock_wait_s))
-        observer.begin(len(HEAD_FIRST))
-        ends = tuple(_end(node, inventory, reached, observer, clock) for node in HEAD_FIRST)
-        _note_down(ends, reached, record, observer, clock.shielded())
-    return DownReport(inventory.name, ends)
+        locks = locked(reached.hosts, inventory.name, record.owner, clock, wait_s=lock_wait_s)
+        guarded = opened.enter_context(locks)
+        down = _Down(reached, record, observer, guarded, renewal(reached.hosts, guarded))
+        return DownReport(inventory.name, down.take())
 
 
-def _note_down(ends: tuple[NodeEnd, ...], reached: Reached, record: Record, observer: Observer, clock: Clock) -> None:
-    """A tombstone for each node that could not be confirmed; a `down` that found nothing leaves no trace."""
-    unclean = {end.node: end.problem for end in ends if end.problem}
-    if not unclean and not any(end.stopped for end in ends):
-        return
-    entry = Entry(record.path.name, record.began, record.who, "down", "not-as-wanted" if unclean else "down")
-    gone: dict[str, Mark | None] = {f"{UNCONFIRMED}{end.node}": None for end in ends}
-    marks = {BOOTING: None, **gone, **tombstones(unclean, record.began, record.who)}
-    for error in note(reached.hosts, record.pair, clock, entry=entry, marks=marks).values():
-        observer.warn(f"{error.message}: the history of that node misses this")
+@dataclass(frozen=True, slots=True)
+class _Down:
+    """One `down` on what could be reached, under its locks."""
+
+    reached: Reached
+    record: Record
+    observer: Observer
+    clock: Clock
+    renew: Renew
+
+    def take(self) -> tuple[NodeEnd, ...]:
+        """Both nodes, head first; then what is left there besides."""
+        self.observer.begin(len(HEAD_FIRST))
+        ended: dict[str, tuple[Container, ...]] = {}
+        ends: dict[str, NodeEnd] = {}
+        try:
+            for node in HEAD_FIRST:
+                self._between()
+                ends[node], ended[node] = self._end(node)
+        except Interrupted as error:
+            error.why = f"{' and '.join(ends) or 'nothing'} was ended; {', '.join(_others(ends))} is as it was"
+            raise
+        finally:
+            self._note(tuple(ends.values()))
+        return tuple(replace(end, left=self._left(end.node, ended[end.node])) for end in ends.values())
+
+    def _between(self) -> None:
+        """Where an interruption does no harm. A node that was lost has its own turn to say so."""
+        with suppress(NodeUnreachable):
+            self.clock.sleep(0)
+
+    def _end(self, node: str) -> tuple[NodeEnd, tuple[Container, ...]]:
+        self.observer.started(f"stop the {node}")
+        error: DsparkError
+        if node in self.reached.unreachable:
+            error = self.reached.unreachable[node]
+            self.observer.warn(f"{error.message}: its rank is NOT stopped")
+            problem = f"not reached, its rank is NOT stopped: {error.message}"
+            return NodeEnd(node, (), problem, error.remedy), ()
+        try:
+            ended = insist(lambda: stop_all(self.reached.hosts[node], self.record.pair), self.renew)
+        except LockLost:
+            raise
+        except DsparkError as failed:  # whatever happens on one node, the other is still to be ended
+            self.observer.warn(failed.message)
+            return NodeEnd(node, (), failed.message, failed.remedy), ()
+        names = tuple(container.name for container in ended)
+        self.observer.finished(", ".join(names) or "nothing to stop")
+        return NodeEnd(node, names), ended
+
+    def _note(self, ends: tuple[NodeEnd, ...]) -> None:
+        """A tombstone for each node that could not be confirmed, none for the others. Nothing ended, no mark: no trace."""
+        pair, clock, hosts = self.record.pair, self.clock.shielded(), self.reached.hosts
+        unclean = {end.node: end.problem for end in ends if end.problem}
+        ended = any(end.stopped for end in ends)
+        confirmed: dict[str, Mark | None] = {f"{UNCONFIRMED}{end.node}": None for end in ends}
+        marks = {BOOTING: None, **confirmed, **tombstones(unclean, self.record.began, self.record.who)}
+        if not unclean and not ended:
+            there = {name for journal in try_journals(hosts, pair, clock).values() for name in journal.marks}
+            if not there & marks.keys():
+                return
+        outcome = "not-as-wanted" if unclean else "down"
+        entry = Entry(self.record.path.name, self.record.began, self.record.who, "down", outcome)
+        failed = note(hosts, pair, clock, entry=entry if ended or unclean else None, marks=marks)
+        for node, error in failed.items():
+            if node not in unclean:
+                self.observer.warn(f"{error.message}: the history of that node misses this")
+
+    def _left(self, node: str, ended: tuple[Container, ...]) -> tuple[str, ...]:
+        """What is left of ranks that are gone; their memory is waited for."""
+        if not ended:
+            return ()
+        host = self.reached.hosts[node]
+        left = left_over(host, ended)
+        held = max((container.gpu_memory_utilization or 0.0 for container in ended), default=0.0)
+        try:
+            if held:
+                await_memory({node: host}, held, self.clock.shielded())
+        except DsparkError as error:
+            left = (*left, error.message)
+        for each in left:
+            self.observer.warn(f"{node}: {each}")
+        return left
 
 
-def _end(node: str, inventory: Inventory, reached: Reached, observer: Observer, clock: Clock) -> NodeEnd:
-    clock.sleep(0)
-    observer.started(f"stop the {node}")
-    if node in reached.unreachable:
-        error = reached.unreachable[node]
-        observer.warn(f"{error.message}: its rank is NOT stopped")
-        return NodeEnd(node, (), f"not reached, its rank is NOT stopped: {error.message}", error.remedy)
-    return _stop(reached.hosts[node], inventory.name, observer)
-
-
-def _stop(host: Host, pair: str, observer: Observer) -> NodeEnd:
-    try:
-        stopped = tuple(container.name for container in stop_all(host, pair))
-    except DsparkError as error:  # whatever happens on one node, the other is still to be ended
-        observer.warn(error.message)
-        return NodeEnd(host.name, (), error.message, error.remedy)
-    observer.finished(", ".join(stopped) or "nothing to stop")
-    return NodeEnd(host.name, stopped)
+def _others(ends: Mapping[str, NodeEnd]) -> tuple[str, ...]:
+    return tuple(node for node in HEAD_FIRST if node not in ends)
 
 
 def _need_one(reached: Reached) -> None:

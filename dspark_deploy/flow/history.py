@@ -13,6 +13,7 @@ from dspark_deploy.flow.intention import load_inventory_of
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import open_pair, reach_pair
 from dspark_deploy.flow.record import Record, state_home
+from dspark_deploy.flow.renew import renewal
 from dspark_deploy.flow.report import PairReport
 from dspark_deploy.flow.target import Previous, Target
 from dspark_deploy.flow.tombstones import heed
@@ -66,7 +67,8 @@ def roll_back(
         open_pair(inventory, wish, clock) as hosts,
         locked(hosts, inventory.name, record.owner, clock, wait_s=limits.lock_s) as guarded,
     ):
-        bring = Bring(limits, observer, guarded, confirm, hosts, record, returns=limits.returns)
+        renew = renewal(hosts, guarded)
+        bring = Bring(limits, observer, guarded, confirm, hosts, record, returns=limits.returns, renew=renew)
         return bring.to(prepare_rollback(hosts, inventory.name, release, observer, guarded))
 
 

@@ -78,7 +78,7 @@ def _read(
 ) -> tuple[dict[str, NodeFacts], dict[str, tuple[CachePlace, ...]]]:
     profiles = list(catalogue.profiles())
     models = [catalogue.model(name) for name in dict.fromkeys(profile.model for profile in profiles)]
-    also = {node: _named_cache(taken, node) for node in NODES}
+    also: dict[str, tuple[str, ...]] = {node: _named_cache(taken, node) for node in NODES}
     places = read_places(hosts, [model.directory for model in models if model.directory], also, clock)
     images = dict.fromkeys(image_of(profile, catalogue) for profile in profiles)
     facts = gather(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +16,24 @@ from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import attempt
 
 
+class OpenHosts(dict[str, Host]):
+    """The open nodes by name. One whose connection broke can be opened anew in its place."""
+
+    def __init__(self, open_one: Callable[[str], Host]) -> None:
+        super().__init__()
+        self._open_one = open_one
+
+    def renew(self, node: str) -> None:
+        """Open `node` again. Raises NodeUnreachable; the old connection is gone either way."""
+        self[node].close()
+        self[node] = self._open_one(node)
+
+
 @dataclass(frozen=True, slots=True)
 class Reached:
     """The nodes that answered, and why the others did not."""
 
-    hosts: Mapping[str, Host]
+    hosts: OpenHosts
     unreachable: Mapping[str, NodeUnreachable]
 
 
@@ -28,19 +41,19 @@ class Reached:
 def reach_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Reached]:
     """Open what can be opened. For commands that have something to say about the other node too."""
     nodes = {"head": inventory.head, "worker": inventory.worker}
-    work = {
-        name: partial(
-            open_host,
+
+    def open_one(name: str) -> Host:
+        node = nodes[name]
+        return open_host(
             name,
             node.spec,
             ssh_config=inventory.ssh_config,
             accept_new_host_keys=wish.accept_new_host_keys,
             fabric_address=None if node.fabric.address == "auto" else node.fabric.address,
         )
-        for name, node in nodes.items()
-    }
-    outcomes = attempt(work, clock)
-    hosts: dict[str, Host] = {}
+
+    outcomes = attempt({name: partial(open_one, name) for name in nodes}, clock)
+    hosts = OpenHosts(open_one)
     unreachable: dict[str, NodeUnreachable] = {}
     bug: BaseException | None = None
     for name, outcome in outcomes.items():
@@ -60,7 +73,7 @@ def reach_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Reach
 
 
 @contextmanager
-def open_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Mapping[str, Host]]:
+def open_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[OpenHosts]:
     """Open both. Raises NodeUnreachable, which tells of the second node too where neither answers."""
     with reach_pair(inventory, wish, clock) as reached:
         if reached.unreachable:

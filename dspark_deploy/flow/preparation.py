@@ -11,6 +11,7 @@ from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.changes import fingerprints
 from dspark_deploy.checks.every import excuse, judge
 from dspark_deploy.checks.finding import Finding, failures, refuse
+from dspark_deploy.checks.layout import look_for
 from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.flow.gate import caches_of, decide
 from dspark_deploy.flow.intention import Intention
@@ -60,6 +61,7 @@ def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Pr
             images=intention.images,
             paths=intention.paths,
             ports=intention.ports,
+            look_for=look_for(intention.workload.family),
         ),
         partial(caches_of, intention, hosts, clock),
         clock,

@@ -7,6 +7,7 @@ document a node with what its programs answered. A replay is the same checkup ov
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,6 @@ from dspark_deploy import __version__
 from dspark_deploy.errors import ConfigError, DsparkError, NodeUnreachable
 from dspark_deploy.facts import parse
 from dspark_deploy.facts.redact import Redaction, redaction_of
-from dspark_deploy.flow.pair import Reached
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import Inventory
 from dspark_deploy.plan.resolve import Workload
@@ -27,6 +27,7 @@ from dspark_deploy.remote.recorded import PROBE, RecordedHost, RecordingHost
 SCHEMA = 1  # of a node's document; what the probe answered carries its own
 INVENTORY = "inventory.yaml"
 NODES = ("head", "worker")
+LOGIN = re.compile(r"[\w.-]+@[\w.:\[\]%-]+\w")
 
 
 def record(
@@ -41,11 +42,12 @@ def record(
         node: redaction_of(node, host.answers[PROBE]) if PROBE in host.answers else Redaction()
         for node, host in hosts.items()
     }
+    gone = {node: error for node, error in unreachable.items() if isinstance(error, NodeUnreachable)}
     texts = {
         INVENTORY: _inventory(inventory, workload, redactions),
         **(_workload(workload) if workload is not None else {}),
         **{f"{node}.json": _answers(node, host, redactions[node]) for node, host in hosts.items()},
-        **{f"{node}.json": _silence(node, error, inventory) for node, error in unreachable.items()},
+        **{f"{node}.json": _silence(node, error, inventory) for node, error in gone.items()},
     }
     try:
         for name, document in texts.items():
@@ -89,14 +91,16 @@ def _answers(node: str, host: RecordingHost, redaction: Redaction) -> dict[str, 
 
 
 def _silence(node: str, error: DsparkError, inventory: Inventory) -> dict[str, Any]:
-    """Of a node that was not reached. Its login name and address stand in the message."""
+    """Of a node that was not reached: its host and login stand in what the error says."""
     host = getattr(inventory, node).host
-    message = error.message.replace(host, f"{node}-machine")
-    return {"schema": SCHEMA, "node": node, "tool": __version__, "unreachable": message, "remedy": error.remedy}
+    said = [
+        LOGIN.sub(f"{node}-machine", text.replace(host, f"{node}-machine")) for text in (error.message, error.remedy)
+    ]
+    return {"schema": SCHEMA, "node": node, "tool": __version__, "unreachable": said[0], "remedy": said[1]}
 
 
-def replay(directory: Path, wish: Wish) -> tuple[Wish, Reached]:
-    """The wish that finds the recorded inventory and profile, and the recorded nodes.
+def replay(directory: Path, wish: Wish) -> tuple[Wish, dict[str, RecordedHost], dict[str, NodeUnreachable]]:
+    """The wish that finds the recorded inventory and profile, the recorded nodes, and why others are not there.
 
     Raises ConfigError for a folder that is no recording, or one of another schema.
     """
@@ -110,7 +114,7 @@ def replay(directory: Path, wish: Wish) -> tuple[Wish, Reached]:
     }
     inventory = wish.directory / (wish.inventory or folder / INVENTORY)
     there = replace(wish, inventory=inventory, directory=folder, environment={})
-    return there, Reached(hosts, unreachable)
+    return there, hosts, unreachable
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -28,6 +28,14 @@ class RankReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Detached:
+    """A run that left the pair to boot on: since when, and who had begun it."""
+
+    at: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class PairReport:
     """The pair: its word, what it serves, and both ranks."""
 
@@ -47,6 +55,8 @@ class PairReport:
     pushed_bytes: int = 0
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  # checks that failed and were let pass on request: `id: message`
+    detached: Detached | None = None  # whose boot this is, where a run left it
+    owed: tuple[str, ...] = ()  # nodes where an earlier run could not confirm that its rank was stopped
     record: str | None = None  # where the run's record lies on the controller
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import heapq
 import os
 import signal
 import stat
+import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,7 +26,7 @@ LARGEST_FILE = 4 * 2**20  # bytes: more than a million tokens of English, so no 
 _SHOWN = 10  # files that are named as the largest
 _BATCH = 250  # files that are counted in one go
 _PROCESSES = 4  # more would wait for each other's reading
-_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+_PARENT_TURN_S = 0.3  # how soon a process that counts notices that nobody waits for it any more
 
 Count = Callable[[bytes], float]  # a text, or a piece of one -> tokens
 
@@ -141,7 +142,7 @@ def _count_file(rules: ScanRules, count: Count, path: str, file: int, counted: C
     status = os.fstat(file)
     size = status.st_size
     if not stat.S_ISREG(status.st_mode):
-        counted.skipped["devices, pipes and sockets"] += 1
+        counted.skipped["special files"] += 1
         return
     if size > rules.largest_file:
         counted.skipped["huge files"] += 1
@@ -180,9 +181,13 @@ def _results(work: Callable[[Batch], Counted], batches: Iterator[Batch], process
 def _end_with(parent: int) -> None:
     """In another process: let Ctrl-C end the parent in good order, and whatever ends the parent end this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
+    threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_PARENT_TURN_S)
+    os._exit(1)
 
 
 def _ahead(

@@ -8,6 +8,7 @@ from typing import Any
 from dspark_deploy.errors import NotAsWanted
 from dspark_deploy.flow.measured import Bench, Kept
 from dspark_deploy.flow.observer import Observer
+from dspark_deploy.flow.published import minutes, ttft_for
 from dspark_deploy.flow.serving import open_serving
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.measure.churn import ChurnResult, run_churn
@@ -79,8 +80,7 @@ class _Proof:
         if self.more.churn:
             kept.append(self.bench.measure("churn", lambda side: run_churn(side, most, self.observer.note)))
         if self.more.deep is not None:
-            tokens = self.more.deep
-            kept.append(self.bench.measure("deep", lambda side: run_deep(side, tokens)))
+            kept.append(self._deep(self.more.deep))
         results = {each.measurement.kind: each.measurement.result for each in kept}
         return SmokeReport(
             passed=all(result.passed for result in results.values()),
@@ -91,6 +91,13 @@ class _Proof:
             records=tuple(str(each.path) for each in kept if each.path is not None),
             warnings=tuple(warning for each in kept for warning in each.measurement.warnings),
         )
+
+    def _deep(self, tokens: int) -> Kept[DeepResult]:
+        published_s = ttft_for(self.bench.origin, tokens)
+        self.observer.note(
+            f"one prompt of {tokens} tokens: {minutes(published_s) if published_s else 'nobody knows how long'}"
+        )
+        return self.bench.measure("deep", lambda side: run_deep(side, tokens, published_s))
 
     async def _smoke(self, side: Side) -> SmokeResult:
         found = [each async for each in run_smoke(side, side.max_model_len)]

@@ -71,7 +71,7 @@ class Walk:
                     waiting.append(_Folder(entry.path, share, ignores))
                     continue
             else:
-                self.skipped["links" if entry.is_symlink() else "devices, pipes and sockets"] += 1
+                self.skipped["links" if entry.is_symlink() else "special files"] += 1
             self.share += share
 
     def _enters(self, entry: os.DirEntry[str], ignores: Ignores) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from dspark_deploy.errors import DsparkError, NotAsWanted
+from dspark_deploy.errors import DsparkError, LockLost, NotAsWanted
 from dspark_deploy.execute.ranks import stop_all
 from dspark_deploy.flow.observer import Observer
+from dspark_deploy.flow.renew import Renew, insist
 from dspark_deploy.flow.stage import Stage
 from dspark_deploy.flow.target import Target
 from dspark_deploy.flow.wish import Limits
@@ -22,14 +24,16 @@ def undo(
     observer: Observer,
     clock: Clock,
     mark: Callable[[Mapping[str, str]], None],
+    renew: Renew,
 ) -> str:
     """Stop both ranks, start the previous release again where one served. Returns what was done, for the error.
 
-    `clock` is shielded: this is not interrupted. `mark` is told which nodes could not be cleaned, and why. Raises
-    NotAsWanted then, and where the previous release did not come back.
+    `clock` is shielded: this is not interrupted. `mark` is told which nodes could not be cleaned, and why. A connection
+    that broke is opened anew. Raises NotAsWanted where a node could not be cleaned or the previous release did not come
+    back, LockLost where another run has the pair by now.
     """
     observer.warn("the start failed: stopping what it started")
-    _stop_both(hosts, target.served.pair, mark)
+    _stop_both(hosts, target.served.pair, mark, renew)
     previous = target.previous
     if previous is None:
         return "what this run started is stopped on both nodes"
@@ -49,12 +53,14 @@ def undo(
     return f"release {previous.release} (profile {previous.served.profile}) serves again"
 
 
-def _stop_both(hosts: Mapping[str, Host], pair: str, mark: Callable[[Mapping[str, str]], None]) -> None:
+def _stop_both(hosts: Mapping[str, Host], pair: str, mark: Callable[[Mapping[str, str]], None], renew: Renew) -> None:
     """Both are tried whatever happens to one; the head first, since the worker waits for it."""
     failed: dict[str, DsparkError] = {}
     for node in HEAD_FIRST:
         try:
-            stop_all(hosts[node], pair)
+            insist(partial(_stop, hosts, node, pair), renew)
+        except LockLost:
+            raise
         except DsparkError as error:
             failed[node] = error
     if failed:
@@ -66,3 +72,7 @@ def _stop_both(hosts: Mapping[str, Host], pair: str, mark: Callable[[Mapping[str
             remedy="run `dspark down` once the node answers again",
             node=first.node,
         )
+
+
+def _stop(hosts: Mapping[str, Host], node: str, pair: str) -> None:
+    stop_all(hosts[node], pair)

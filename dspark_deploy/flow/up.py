@@ -16,6 +16,7 @@ from dspark_deploy.flow.preparation import Prepared, prepare
 from dspark_deploy.flow.record import Record, state_home
 from dspark_deploy.flow.releases import read_files
 from dspark_deploy.flow.remember import remember
+from dspark_deploy.flow.renew import Renew, never, renewal
 from dspark_deploy.flow.report import PairReport
 from dspark_deploy.flow.target import Target
 from dspark_deploy.flow.tombstones import heed
@@ -104,7 +105,8 @@ def bring_up(
         open_pair(intention.inventory, wish, clock) as hosts,
         locked(hosts, intention.inventory.name, record.owner, clock, wait_s=limits.lock_s) as guarded,
     ):
-        return BringUp(intention, limits, observer, guarded, confirm, hosts, record).up()
+        renew = renewal(hosts, guarded)
+        return BringUp(intention, limits, observer, guarded, confirm, hosts, record, renew).up()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class BringUp:
     confirm: Confirm
     hosts: Mapping[str, Host]
     record: Record
+    renew: Renew = never
 
     def up(self) -> PairReport:
         """See bring_up."""
@@ -135,9 +138,11 @@ class BringUp:
             remember=partial(self._remember, prepared),
             told=prepared.told,
             returns=self.limits.returns,
+            renew=self.renew,
         )
         return bring.to(prepared.target, {"check": self.clock.now() - began})
 
     def _remember(self, prepared: Prepared) -> None:
         pair, facts, found = prepared.target.served.pair, prepared.facts, prepared.fingerprints
-        remember(self.hosts, pair, facts, found, self.clock, at=self.record.began, warn=self.observer.warn)
+        clock = self.clock.shielded()
+        remember(self.hosts, pair, facts, found, clock, at=self.record.began, warn=self.observer.warn)

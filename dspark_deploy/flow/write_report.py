@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dspark_deploy.errors import ConfigError
-from dspark_deploy.flow.bench import published_for
 from dspark_deploy.flow.intention import load_inventory_of
+from dspark_deploy.flow.published import published_for
 from dspark_deploy.flow.record import state_home
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.measure.figures import TOLERANCE, Change, compare_figures, figures_of

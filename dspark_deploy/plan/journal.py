@@ -40,6 +40,7 @@ class Mark:
     who: str
     release: str | None = None
     reason: str = ""
+    run: str = ""  # the controller's own name of the run that left it
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -80,6 +81,12 @@ def unconfirmed(journals: Iterable[Journal]) -> dict[str, Mark]:
         for name, mark in journal.marks.items()
         if name.startswith(UNCONFIRMED)
     }
+
+
+def detached(journals: Iterable[Journal], release: str | None) -> Mark | None:
+    """The mark of a run that detached while `release` was booting; None where none did."""
+    marks = (journal.marks.get(BOOTING) for journal in journals)
+    return next((mark for mark in marks if mark is not None and mark.release == release), None)
 
 
 def before(history: Iterable[Entry], current: str | None) -> str | None:

@@ -102,7 +102,8 @@ def _as_socket(stream: Stream) -> socket.socket:
 
 def _carry(source: Stream, sink: Stream) -> None:
     """Everything from one side to the other until either ends; then both do, and with them the other thread."""
-    with contextlib.suppress(OSError):
+    ended = (OSError, EOFError)  # a channel whose connection is gone raises the second
+    with contextlib.suppress(*ended):
         while data := source.recv(PIECE):
             while data:
                 sent = sink.send(data)
@@ -110,7 +111,8 @@ def _carry(source: Stream, sink: Stream) -> None:
                     raise BrokenPipeError
                 data = data[sent:]
     for side in (source, sink):
-        if isinstance(side, socket.socket):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(*ended):
+            if isinstance(side, socket.socket):
                 side.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it, which close() alone does not
-        side.close()
+        with contextlib.suppress(*ended):
+            side.close()

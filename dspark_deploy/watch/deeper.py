@@ -11,12 +11,13 @@ from typing import Any
 
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.changes import fingerprints
-from dspark_deploy.checks.layout import layout_of, look_at, variables_file
+from dspark_deploy.checks.layout import layout_of, look_at, look_for
 from dspark_deploy.checks.link import NODES, Ends, used_rails
 from dspark_deploy.errors import DsparkError, NodeUnreachable
 from dspark_deploy.facts.link import Heard, parse_heard
-from dspark_deploy.facts.node import Look, NodeFacts
+from dspark_deploy.facts.node import Image, Look, NodeFacts
 from dspark_deploy.facts.parse import parse_look
+from dspark_deploy.plan.resolve import Workload
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import attempt
@@ -28,7 +29,7 @@ PORTS = range(49152, 60000)  # above those that servers use; the kernel's own ch
 
 
 def look_deeper(case: Case, hosts: Mapping[str, Host], clock: Clock, *, link: bool) -> Case:
-    """The case with what is not known yet: each image that was not looked into, and, with `link`, the fabric.
+    """The case with what is not known yet: what an image of another family is, and, with `link`, the fabric.
 
     What can't be had is missing there, with its reason. Raises NodeUnreachable where a connection is lost.
     """
@@ -49,19 +50,17 @@ def look_deeper(case: Case, hosts: Mapping[str, Host], clock: Clock, *, link: bo
 
 
 def _looks(case: Case) -> dict[str, dict[str, Any]]:
-    """What to ask each node whose image's content is not known. Every family's layout, to be able to name another."""
-    lacking = {
-        node: image for node, known, image, workload in case.served() if look_at(known, image, workload.family) is None
-    }
-    if not lacking or case.workload is None:
+    """What to ask a node whose image is not of the family that is meant: which one it is of."""
+    lacking = {node: image for node, known, image, workload in case.served() if _is_another(known, image, workload)}
+    if not lacking:
         return {}
-    families = {each.name: each for each in (*case.catalogue.families(), case.workload.family)}.values()
-    paths = list(dict.fromkeys(path for family in families for path in layout_of(family)))
-    names_in = [variables_file(family) for family in families]
-    return {
-        node: {"pair": case.pair, "image": image.id, "paths": paths, "names_in": names_in}
-        for node, image in lacking.items()
-    }
+    wanted = look_for(*case.catalogue.families())
+    return {node: {"pair": case.pair, "image": image.id, **wanted} for node, image in lacking.items()}
+
+
+def _is_another(known: NodeFacts, image: Image, workload: Workload) -> bool:
+    look = look_at(known, image, workload.family)
+    return look is not None and not set(layout_of(workload.family)) <= set(look.present)
 
 
 def _look(host: Host, request: Mapping[str, Any]) -> Look:

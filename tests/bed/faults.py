@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
+from ipaddress import IPv4Interface
 from pathlib import Path
+from types import MappingProxyType
 
 from . import disk, hardware, network
 from .host import wait_until
@@ -22,6 +25,7 @@ class FaultyNode(Node):
     """A node with switches. Every one of them is undone by `heal`, which a reset of the bed calls."""
 
     _has_other_mtu = False
+    _other_addresses: Mapping[str, str | None] = MappingProxyType({})  # by the cable's name
 
     # --- sshd ---------------------------------------------------------------------------------------------------
 
@@ -128,6 +132,27 @@ class FaultyNode(Node):
             network.plug(self.cables[name], connected=connected)
             hardware.set_port_state(self.folder / "infiniband", self.cables[name].interface, active=connected)
 
+    def set_fabric(self, **addresses: str | None) -> None:
+        """Give RDMA ports other addresses, or none: `set_fabric(fabric="169.254.17.4/16", fabric2=None)`.
+
+        A port without a cable that gets an address (`spare`) is cabled, too.
+        """
+        for name, address in addresses.items():
+            network.set_address(self.alias, self.cables[name], address)
+            if self.cables[name].address is None:
+                network.plug(self.cables[name], connected=address is not None)
+        self._other_addresses = {**self._other_addresses, **addresses}
+        now = {name: cable.address for name, cable in self.cables.items() if name != "lan"} | self._other_addresses
+        ips = {self.cables[name].interface: IPv4Interface(address).ip for name, address in now.items() if address}
+        hardware.write_infiniband(self.folder / "infiniband", ips, self._gid_index)
+        for name in ("fabric", "fabric2"):  # a cable is a link, with an address on it or without
+            hardware.set_port_state(self.folder / "infiniband", self.cables[name].interface, active=True)
+
+    def _reset_fabric(self) -> None:
+        if self._other_addresses:
+            self.set_fabric(**{name: self.cables[name].address for name in self._other_addresses})
+            self._other_addresses = {}
+
     def set_mtu(self, *, end: int | None = None, hop: int | None = None) -> None:
         """Give the first fabric interface, or the hop behind it, another MTU."""
         network.set_mtu(self.alias, self.cables["fabric"], end=end, hop=hop)
@@ -186,6 +211,7 @@ class FaultyNode(Node):
             self.power_on()
         self.plug_lan()
         self.plug_cable()
+        self._reset_fabric()
         self.free_disk()
         self.write_hardware()
         for path in ("/run/bed-gpu-error", GPU_APPS, SMI):

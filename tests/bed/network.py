@@ -86,6 +86,14 @@ def set_mtu(node: str, cable: Cable, *, end: int | None = None, hop: int | None 
     _batch(LAN, [f"link set {cable.port} mtu {hop or cable.mtu}"])
 
 
+def set_address(namespace: str, cable: Cable, address: str | None) -> None:
+    """Give a node's interface another IPv4 address in place of all that it has, or none; the link's own IPv6 stays."""
+    lines = [f"addr flush dev {cable.interface} scope global"]
+    if address:
+        lines.append(f"addr add {address} dev {cable.interface}")
+    _batch(namespace, lines)
+
+
 def _batch(namespace: str | None, lines: list[str]) -> None:
     where = ["-n", namespace] if namespace else []
     argv = ["ip", *where, "-batch", "-"]

@@ -122,8 +122,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def _blob(self, name: str, faults: Faults) -> None:
         content = (self.folder / "blobs" / name).read_bytes()
-        self._head(200, content, "application/octet-stream")
         is_layer = len(content) > LAYER_BYTES // 2
+        begin = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
+        total, content = len(content), content[begin:]  # a download that broke off goes on
+        part = {"Content-Range": f"bytes {begin}-{total - 1}/{total}"} if begin else {}
+        self._head(206 if begin else 200, content, "application/octet-stream", **part)
         limit = len(content)
         if is_layer and (faults.cuts < 0 or Handler.cuts < faults.cuts):
             Handler.cuts += 1
@@ -142,12 +145,14 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def _head(self, status: int, content: bytes, kind: str) -> None:
+    def _head(self, status: int, content: bytes, kind: str, **more: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Docker-Distribution-Api-Version", "registry/2.0")
         self.send_header("Docker-Content-Digest", _digest(content))
+        for name, value in more.items():
+            self.send_header(name, value)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:

@@ -77,7 +77,13 @@ FAILS: tuple[Fault, ...] = (
     Fault("image-same", ("F01", "F10"), worker={"images": (image(layers=("sha256:aa", "sha256:zz")),)}),
     Fault("image-same", ("F01", "F10"), worker={"images": (image(config="beef"),)}, says=IMAGE_ID[:19]),
     Fault("image-present", ("F02",), worker={"images": ()}, node="worker", says="never pulls"),
-    Fault("image-architecture", worker={"architecture": "x86_64"}, node="worker", says="is arm64, the node is amd64"),
+    Fault(
+        "image-architecture",
+        ("F123",),
+        worker={"architecture": "x86_64"},
+        node="worker",
+        says="is arm64, the node is amd64",
+    ),
     Fault("image-layout", ("F03",), worker={"looks": (look("stage-c"),)}, node="worker", says="laid out as stage-c"),
     Fault(
         "image-digest",
@@ -178,9 +184,10 @@ FAILS: tuple[Fault, ...] = (
         node="worker",
         says="may lock only 8192 bytes",
     ),
-    Fault("nvidia-runtime", worker={"docker": docker(gpu=False)}, node="worker"),
+    Fault("nvidia-runtime", ("F124",), worker={"docker": docker(gpu=False)}, node="worker"),
     Fault(
         "gpu-present",
+        ("F124",),
         worker={"gpus": (), "missing": {"gpus": "no devices were found"}},
         node="worker",
         says="no devices",

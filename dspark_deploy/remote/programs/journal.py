@@ -38,7 +38,8 @@ def main(call: Call) -> None:
             keep(f"{folder}/{MARKS}", {name: mark for name, mark in marks.items() if mark is not None})
     except OSError as error:
         raise not_writable(folder, error) from error
-    history = _history(f"{folder}/{HISTORY}")[-request.get("tail", TAIL) :]
+    tail = request.get("tail", TAIL)
+    history = _history(f"{folder}/{HISTORY}")[-tail:] if tail else []
     call.answer({"history": history, "marks": kept_marks(folder), "releases": _releases(folder)})
 
 

@@ -6,8 +6,8 @@ it has heard both sizes or the time is up; so it does not matter which of them i
 Request: `token` (both nodes' alike), `limit_s`, `links`: each `interface`, `address`, `peer`, `port`, `size`.
 Answer: `links`: see facts/link.py.
 
-On a node of a rehearsal the addresses are on no interface: DSPARK_NODE_ADDRESSES (JSON: address -> [another one, what to
-add to the port]) says what stands for them.
+On a node of a rehearsal the addresses are on no interface: DSPARK_NODE_ADDRESSES (JSON: address -> [another one, what
+to add to the port]) says what stands for them.
 """
 
 from __future__ import annotations

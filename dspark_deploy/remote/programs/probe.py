@@ -1,9 +1,9 @@
 """Read everything a plan and the checks want to know of a node, in one go, without sudo and without changing a thing.
 
-Request: `pair`, `images` (references), `paths` (~ is the home here), `ports` (whose listeners get a name), `limit_s`
-(default 10). Answer: one document with a `schema` and the shape of facts/node.py. A source that can't be read is null
-or empty, and `missing` says why; so is whatever was not read when the time was up. /proc, /sys, /etc and /dev are read
-below DSPARK_NODE_ROOT.
+Request: `pair`, `images` (references), `paths` (~ is the home here), `ports` (whose listeners get a name), `look` (what
+to look for in the images: `paths`, `names_in`; see look.py), `limit_s` (default 10). Answer: one document with a
+`schema` and the shape of facts/node.py. A source that can't be read is null or empty, and `missing` says why; so is
+whatever was not read when the time was up. /proc, /sys, /etc and /dev are read below DSPARK_NODE_ROOT.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dspark_deploy.remote.programs._docker import read_containers, read_image, r
 from dspark_deploy.remote.programs._engine import Engine, NoEngine
 from dspark_deploy.remote.programs._frame import Call, end_group, serve
 from dspark_deploy.remote.programs._gpu import NvidiaSmi
+from dspark_deploy.remote.programs._look import look_into, remove_left_over
 from dspark_deploy.remote.programs._network import (
     read_addresses,
     read_hca_ports,
@@ -29,7 +30,7 @@ from dspark_deploy.remote.programs._network import (
     read_netdevs,
     read_text,
 )
-from dspark_deploy.remote.programs._notes import kept_look, kept_marks, kept_note
+from dspark_deploy.remote.programs._notes import keep_look, kept_look, kept_marks, kept_note
 from dspark_deploy.remote.programs._paths import read_path
 from dspark_deploy.remote.programs._release import kept_whole
 from dspark_deploy.remote.programs._state import state_folder
@@ -50,7 +51,8 @@ ENGINE_S = 5.0  # one answer of the docker daemon
 def main(call: Call) -> None:
     """See the module."""
     request = call.request
-    call.end_with_session()
+    wanted = request.get("look")
+    call.end_with_session((lambda: remove_left_over(Engine(ENGINE_S), older_than_s=0)) if wanted else None)
     probe = Probe(os.environ.get("DSPARK_NODE_ROOT", ""))
     _thread.start_new_thread(_answer_in_time, (call, probe, request.get("limit_s", LIMIT_S)))
     # These take their time to start: they do it while everything else is read.
@@ -60,6 +62,8 @@ def main(call: Call) -> None:
     probe.read_engine(engine, request["pair"], request["images"])
     probe.read_compose(compose)
     probe.read_gpu(smi)
+    if wanted:
+        probe.read_looks(engine, request["pair"], wanted)
     call.answer(probe.document)
     end_group()
 
@@ -141,8 +145,6 @@ class Probe:
             docker.update(read_info(engine, self.root))
             found = [read_image(engine, reference) for reference in references]
             self.document["images"] = [image for image in found if image is not None]
-            looks = [kept_look(state_folder(pair), image["id"]) for image in self.document["images"]]
-            self.document["looks"] = [look for look in looks if look is not None]
             self.document["containers"] = read_containers(engine, pair)
         except NoEngine as error:
             docker["access"], docker["detail"] = error.access, error.detail
@@ -160,6 +162,19 @@ class Probe:
         self._fill("gpus", smi.gpus)
         if "gpus" not in self.document["missing"]:
             self._fill("gpu_processes", smi.processes)
+
+    def read_looks(self, engine: Engine, pair: str, wanted: dict[str, list[str]]) -> None:
+        """What is in each image, as far as it is not known: the one thing that is ever made here, and removed again."""
+        self.reading = "look"
+        try:
+            for image in self.document["images"]:
+                look = kept_look(state_folder(pair), image["id"])
+                if look is None or not set(wanted["paths"]) <= {*look["present"], *look["absent"]}:
+                    look = look_into(engine, image["id"], wanted["paths"], wanted["names_in"])
+                    keep_look(pair, look)
+                self.document["looks"].append(look)
+        except NoEngine as error:
+            self.document["missing"]["look"] = error.detail
 
     def _text(self, name: str, path: str) -> None:
         text = read_text(path)

@@ -8,17 +8,19 @@ import json
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dspark_deploy.errors import StepFailed
 from dspark_deploy.facts.parse import parse_look
 from dspark_deploy.remote.local import LocalHost
+from dspark_deploy.remote.programs._look import _first_file
 from tests.remote.stub_docker import StubDocker
 
 IMAGE = "sha256:" + "1" * 64
 ENVS = "/packages/vllm/envs.py"
-REQUEST = {
+REQUEST: dict[str, Any] = {
     "pair": "spark-pair",
     "image": IMAGE,
     "paths": ["/bin/vllm", ENVS, "/opt/vllm"],
@@ -63,6 +65,42 @@ def test_paths_and_variables_are_told_and_the_container_is_gone(local: LocalHost
     asked = [what for what, _, _ in engine.asked()]
     assert not any("/start" in what for what in asked)
     assert asked[-1] == "DELETE /containers/c1?force=1&v=1"
+
+
+def test_a_probe_looks_into_an_image_that_it_does_not_know_and_only_once(local: LocalHost, engine: StubDocker) -> None:
+    engine.answer("GET /images/an:image/json", {"Id": IMAGE})
+    request = {"pair": "spark-pair", "images": ["an:image"], "paths": []}
+    wanted = {"paths": REQUEST["paths"], "names_in": REQUEST["names_in"]}
+    for _ in range(2):
+        (look,) = local.call("probe", {**request, "look": wanted}, timeout_s=15)["looks"]
+        assert look["present"] == ["/bin/vllm", ENVS]
+    assert local.call("probe", request, timeout_s=15)["looks"] == []
+    assert [what for what, _, _ in engine.asked()].count("POST /containers/create") == 1
+
+
+def test_a_probe_that_can_not_look_says_why(local: LocalHost, engine: StubDocker) -> None:
+    engine.answer("GET /images/an:image/json", {"Id": IMAGE})
+    engine.answer("POST /containers/create", {"message": "no space left on device"}, status=500)
+    wanted = {"paths": REQUEST["paths"], "names_in": REQUEST["names_in"]}
+    request = {"pair": "spark-pair", "images": ["an:image"], "paths": [], "look": wanted}
+    document = local.call("probe", request, timeout_s=15)
+    assert document["missing"]["look"] == "the docker daemon answered 500: no space left on device"
+    assert document["docker"]["access"] == "ok"
+
+
+@pytest.mark.parametrize("kind", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_a_file_is_found_behind_what_a_tar_says_of_it(kind: int) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=kind, pax_headers={"comment": "long " * 200}) as archive:
+        entry = tarfile.TarInfo("envs.py" if kind == tarfile.USTAR_FORMAT else "x" * 150)
+        entry.size = 700
+        archive.addfile(entry, io.BytesIO(b"a" * 700))
+    assert _first_file(buffer.getvalue()) == b"a" * 700
+
+
+def test_a_tar_without_a_file_is_empty() -> None:
+    assert _first_file(b"") == b""
+    assert _first_file(bytes(1024)) == b""
 
 
 def test_the_container_is_labelled_and_has_nothing_of_the_node(local: LocalHost, engine: StubDocker) -> None:

@@ -412,7 +412,7 @@ def test_a_running_transfer_of_another_revision_is_none_of_ours(local: LocalHost
     assert judge(local, tree).verdicts == {"head": "complete"}
 
 
-@pytest.mark.parametrize(("at", "verdict"), [(OLD, "partial"), (None, "downloading")])
+@pytest.mark.parametrize(("at", "verdict"), [(OLD, "partial"), (None, "downloading")], ids=["old", "now"])
 def test_a_missing_shard_with_a_transfer(local: LocalHost, tree: CacheTree, at: float | None, verdict: str) -> None:
     tree.link(SHARD).unlink()
     leave(tree, at or time.time())

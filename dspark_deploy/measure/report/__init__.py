@@ -1,0 +1,1 @@
+"""Measurements as something to read: tables, charts, one page, CSV and JSON."""
