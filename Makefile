@@ -1,5 +1,5 @@
 # Thin names for the scripts; see CONTRIBUTING.md.
-.PHONY: check demo bench golden format
+.PHONY: check demo bench golden format test-sweep
 
 check:
 	./check
@@ -9,6 +9,9 @@ demo:
 
 bench:
 	. tools/venv.sh; venv_with dev; python -m tests.bench
+
+test-sweep:
+	. tools/venv.sh; venv_with dev; python -m tests.sweep
 
 golden:
 	. tools/venv.sh; venv_with dev; python tests/render/refresh_golden.py

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LOCK_WAIT = click.option(
+    "--lock-wait",
+    type=duration_or_zero,
+    metavar="DURATION",
+    default="0",
+    show_default=True,
+    help="How long to wait while another run changes the pair.",
+)
 WAITS = (
     click.option(
         "--timeout",
@@ -37,14 +45,7 @@ WAITS = (
         show_default=True,
         help="How long the worker may take until it waits for the head.",
     ),
-    click.option(
-        "--lock-wait",
-        type=duration_or_zero,
-        metavar="DURATION",
-        default="0",
-        show_default=True,
-        help="How long to wait while another run changes the pair.",
-    ),
+    LOCK_WAIT,
 )
 
 

@@ -81,7 +81,7 @@ def _pair(report: PairReport) -> Iterator[str]:
         yield f"  model     {report.served_name}, {report.max_model_len} tokens"
     for rank in report.ranks:
         yield f"  {rank.node:<8}  {_rank(rank)}"
-    if report.detail and report.state != "serving":
+    if report.detail and (report.state != "serving" or report.owed):
         yield f"  -> {report.detail}"
 
 

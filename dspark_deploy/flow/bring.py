@@ -165,14 +165,14 @@ class Bring:
         )
 
     def _conclude(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> Situation:
-        """Leave word on the nodes and look at both once more. The pair serves: this is finished, and not interrupted."""
+        """Leave word on the nodes and look at both once more. The pair serves: this is not interrupted."""
         shielded, pair = self.clock.shielded(), target.served.pair
         work: dict[str, Callable[[], Any]] = {
             "look": lambda: look(self.hosts, pair, shielded),
             "remember": self.remember,
             "journal": lambda: self._serving(target, stage, seconds),
         }
-        found = attempt(work, shielded)
+        found: dict[str, Any] = attempt(work, shielded)
         try:
             if isinstance(lost := found["look"], NodeUnreachable) and lost.node is not None:
                 self.renew(lost.node)

@@ -136,7 +136,7 @@ class _Down:
         return NodeEnd(node, names), ended
 
     def _note(self, ends: tuple[NodeEnd, ...]) -> None:
-        """A tombstone for each node that could not be confirmed, none for the others. Nothing ended, no mark: no trace."""
+        """A tombstone for each node that was not confirmed, none for the others. Nothing ended, no mark: no trace."""
         pair, clock, hosts = self.record.pair, self.clock.shielded(), self.reached.hosts
         unclean = {end.node: end.problem for end in ends if end.problem}
         ended = any(end.stopped for end in ends)

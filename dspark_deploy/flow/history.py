@@ -91,7 +91,9 @@ def prepare_rollback(
         files=None,
         kept=kept,
         situation=situation,
-        steps=plan_up(wanted, kept, situation, as_it_runs=as_it_runs),
+        # What serves was given about as much: the release's own share is not kept with it.
+        steps=plan_up(wanted, kept, situation, as_it_runs=as_it_runs, utilization=situation.utilization),
+        utilization=situation.utilization,
         ends=None if as_it_runs else situation.release,
         previous=None if as_it_runs else _previous(situation.release, journals),
         marks=marks,

@@ -1,4 +1,4 @@
-"""Go on with a node whose connection broke: it is opened anew, its lock is taken again, and the work is done once more."""
+"""Go on with a node whose connection broke: open it anew, take its lock again, do the work once more."""
 
 from __future__ import annotations
 

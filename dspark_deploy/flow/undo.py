@@ -12,7 +12,7 @@ from dspark_deploy.flow.renew import Renew, insist
 from dspark_deploy.flow.stage import Stage
 from dspark_deploy.flow.target import Target
 from dspark_deploy.flow.wish import Limits
-from dspark_deploy.plan.launch import HEAD_FIRST, plan_start
+from dspark_deploy.plan.launch import HEAD_FIRST, plan_return
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 
@@ -40,7 +40,7 @@ def undo(
     observer.warn(f"bringing back release {previous.release} (profile {previous.served.profile})")
     stage = Stage(hosts, previous.served, observer, clock, limits)
     try:
-        stage.take(plan_start(previous.release))
+        stage.take(plan_return(previous.release, target.situation.utilization))
     except DsparkError as error:
         raise NotAsWanted(
             f"the start failed, and release {previous.release} could not be brought back: {error.message}",

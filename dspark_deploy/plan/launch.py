@@ -102,6 +102,12 @@ def plan_start(release: str) -> tuple[Step, ...]:
     )
 
 
+def plan_return(release: str, utilization: float | None) -> tuple[Step, ...]:
+    """Start what served before, where a start has failed: once the memory that it had is there again."""
+    memory = (AwaitMemory(utilization),) if utilization is not None else ()
+    return (*memory, *plan_start(release))
+
+
 def plan_stop(situation: Situation) -> tuple[StopRank, ...]:
     """End everything that carries the pair's label, dead containers included: the head first, then the worker."""
     return tuple(_stops(situation))

@@ -49,6 +49,13 @@ class Situation:
         release = head.labels.get(labels.RELEASE)
         return release if release == worker.labels.get(labels.RELEASE) else None
 
+    @property
+    def utilization(self) -> float | None:
+        """The largest share of a node's memory that a rank which runs was given; None where none of them says."""
+        alive = [self.alive(node) for node in self.own]
+        shares = [rank.gpu_memory_utilization for rank in alive if rank is not None]
+        return max((share for share in shares if share is not None), default=None)
+
 
 def read_situation(pair: str, facts: Mapping[str, NodeFacts]) -> Situation:
     """Each node's containers as its probe saw them."""

@@ -71,7 +71,7 @@ def look(hosts: Mapping[str, Host], pair: str, clock: Clock) -> Situation:
 
 
 def look_at_each(hosts: Mapping[str, Host], pair: str, clock: Clock) -> dict[str, tuple[Container, ...] | DsparkError]:
-    """Each node's containers of the pair, or why it can't tell them: what is wrong with one hides nothing of the other."""
+    """Each node's containers of the pair, or why it can't tell them: one hides nothing of the other."""
     outcomes = attempt({node: partial(_containers, host, pair) for node, host in hosts.items()}, clock)
     found: dict[str, tuple[Container, ...] | DsparkError] = {}
     for node, outcome in outcomes.items():

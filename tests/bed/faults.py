@@ -34,9 +34,13 @@ class FaultyNode(Node):
         self._signal_sshd(signal.SIGKILL)
         self.path("/run/sshd.pid").unlink(missing_ok=True)
         if sessions:
-            for process in self.processes():
-                if process.argv.startswith("sshd:"):
-                    self.exec(["kill", "-KILL", _inner_pid(process.pid)])
+            self.cut_sessions()
+
+    def cut_sessions(self) -> None:
+        """End every connection that is open; new ones are taken."""
+        pids = [_inner_pid(process.pid) for process in self.processes() if process.argv.startswith("sshd:")]
+        if pids:
+            self.exec(["kill", "-KILL", *pids])
 
     def hang_sshd(self) -> None:
         """Stop the listener: connections are made by the kernel and no banner comes."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dspark_deploy.plan.launch import (
     AwaitApi,
+    AwaitMemory,
     AwaitRendezvous,
     Prove,
     PushRelease,
     StartRank,
     StopRank,
     changes,
+    plan_return,
     plan_start,
     plan_stop,
     plan_up,
@@ -75,3 +77,8 @@ def test_a_pair_that_runs_as_wanted_is_only_asked_and_nothing_of_that_changes_a_
 
 def test_a_start_changes_nodes() -> None:
     assert changes(plan_start(NEW))
+
+
+def test_a_return_waits_for_the_memory_that_the_release_had() -> None:
+    assert plan_return("abc", 0.85) == (AwaitMemory(0.85), *plan_start("abc"))
+    assert plan_return("abc", None) == plan_start("abc")

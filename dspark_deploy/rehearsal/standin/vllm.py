@@ -14,7 +14,7 @@ What the host must offer is read from the environment as the real engine does. F
     DSPARK_STANDIN_PARENT_FD    a descriptor; the engine ends when it reads end of file there
 
 Switches stand in `.stub.json` in HF_HOME, which every deployment mounts. Those marked * are read again at each use. A
-section named "0" or "1" holds for that rank only.
+section named "0" or "1" holds for that rank only, one named "anemll" or "stage-c" for that image only.
 
     time_scale *       follow a real pair's times, divided by this: boot, requests, load_s (as fast as it goes)
     load_s             seconds that loading takes on this rank (0, or as on a real pair)

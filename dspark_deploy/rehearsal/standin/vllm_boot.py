@@ -39,7 +39,7 @@ class Boot:
 
     def switches(self) -> dict[str, Any]:
         """This rank's fault switches, as they stand now."""
-        return host.switches(self.rank)
+        return host.switches(self.rank, self.family.name)
 
     def run(self) -> None:
         """Go through every phase in order. Raises Death where the engine ends."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _SIOCGIFADDR = 0x8915
+SECTIONS = ("0", "1", "anemll", "stage-c")  # of the switches' file: what holds for one rank, for one image
 
 
 @lru_cache(maxsize=1)
@@ -75,14 +76,16 @@ def hub_cache() -> Path:
     return path(named) if named else hf_home() / "hub"
 
 
-def switches(rank: int) -> dict[str, Any]:
-    """The fault switches of this rank, read now. A file that is missing or half written has none."""
+def switches(rank: int, family: str) -> dict[str, Any]:
+    """The fault switches of this rank and family, read now. A file that is missing or half written has none."""
     try:
         every = json.loads((hf_home() / ".stub.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    own = every.get(str(rank), {}) if isinstance(every, dict) else {}
-    return {**{name: value for name, value in every.items() if name not in {"0", "1"}}, **own}
+    if not isinstance(every, dict):
+        return {}
+    sections = {name: every.pop(name, {}) for name in SECTIONS}
+    return {**every, **sections[family], **sections[str(rank)]}
 
 
 def end_with_parent() -> None:

@@ -1,0 +1,228 @@
+"""`plan`, `switch`, `rollback`, `history`, `unlock` and `--lock-wait` on the embedded pair."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..contract import NODES, both, left
+from .pair import DSPARK, RehearsedPair
+
+STAGE_C = "vllm-dspark-runtime:dspark-nvfp4-stage-c"
+ROUNDS = 3  # `make test-sweep` plays 20
+
+
+def result(pair: RehearsedPair, *words: str) -> Any:
+    """The `result` of a command that ends well."""
+    return pair.dspark(*words, "--output", "json").check().json()["result"]
+
+
+def containers(pair: RehearsedPair) -> dict[str, list[str]]:
+    """Each node's, by id."""
+    return {node: [each.id for each in pair.api(node).containers()] for node in NODES}
+
+
+def marks(pair: RehearsedPair) -> dict[str, list[str]]:
+    """What runs have left on each node for the next one to heed."""
+    found: dict[str, list[str]] = {}
+    for node in NODES:
+        path = pair.home(node) / ".local/share/dspark/rehearsal/marks.json"
+        found[node] = sorted(json.loads(path.read_text())) if path.exists() else []
+    return found
+
+
+def runs(pair: RehearsedPair) -> list[Path]:
+    """The records on the controller."""
+    return sorted((pair.state / "dspark" / "rehearsal" / "runs").iterdir())
+
+
+def wait_until(condition: Callable[[], object], limit_s: float = 20) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def popen(pair: RehearsedPair, home: Path, *words: str) -> subprocess.Popen[str]:
+    """The tool from a controller of its own: another home, the same pair."""
+    home.mkdir(exist_ok=True)
+    environment = {**pair.environment, "HOME": str(home), "XDG_STATE_HOME": str(home)}
+    argv = [str(DSPARK), *words, "--inventory", str(pair.folder / "inventory.yaml")]
+    return subprocess.Popen(argv, env=environment, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@contextmanager
+def another_run(pair: RehearsedPair, home: Path) -> Iterator[subprocess.Popen[str]]:
+    """An `up` of another controller that has the lock and waits for its worker."""
+    pair.switch("worker", {"never_rendezvous": True})
+    run = popen(pair, home, "up")
+    try:
+        wait_until(lambda: pair.api("worker").containers())
+        yield run
+    finally:
+        run.terminate()
+        run.communicate(timeout=60)
+
+
+def test_a_plan_of_another_profile_shows_what_changes_in_the_files_and_ends_nothing(rehearsed: RehearsedPair) -> None:
+    before = result(rehearsed, "up", "-p", "agent-1m")["release"]
+    kept = containers(rehearsed)
+    plan = result(rehearsed, "plan", "-p", "coding-1m")
+    assert plan["ends"] == before
+    assert plan["changes"]
+    for node in NODES:
+        added = [line for line in plan["diffs"][node].splitlines() if line.startswith("+") and "16384" in line]
+        assert added, plan["diffs"][node]
+    assert "not known" in plan["downtime"]
+    assert containers(rehearsed) == kept
+
+
+def test_a_plan_of_what_serves_changes_nothing(rehearsed: RehearsedPair) -> None:
+    result(rehearsed, "up", "-p", "agent-1m")
+    plan = result(rehearsed, "plan", "-p", "agent-1m")
+    assert not plan["changes"]
+    assert plan["diffs"] == {}
+
+
+def test_switch_there_and_back_again(rehearsed: RehearsedPair) -> None:
+    before = result(rehearsed, "up", "-p", "agent-1m")
+    there = result(rehearsed, "switch", "stage-c", "--yes")
+    assert (there["family"], there["profile"], there["state"]) == ("stage-c", "agent-1m", "serving")
+    back = result(rehearsed, "switch", "anemll", "--yes")
+    assert back["release"] == before["release"]
+    told = rehearsed.dspark("history").check().stdout
+    assert there["release"] in told
+
+
+def test_switching_to_what_serves_is_said_and_changes_nothing(rehearsed: RehearsedPair) -> None:
+    result(rehearsed, "up", "-p", "agent-1m")
+    kept = containers(rehearsed)
+    ran = rehearsed.dspark("switch", "anemll").check()
+    assert "already serves this" in ran.stdout
+    assert containers(rehearsed) == kept
+
+
+def test_switching_needs_something_that_serves(rehearsed: RehearsedPair) -> None:
+    ran = rehearsed.dspark("switch", "stage-c", "--yes")
+    assert ran.returncode == 8
+    assert "--family stage-c" in ran.stderr
+
+
+def test_a_target_that_dies_at_boot_brings_back_what_served(rehearsed: RehearsedPair) -> None:
+    before = result(rehearsed, "up", "-p", "agent-1m")["release"]
+    rehearsed.switch("worker", {"stage-c": {"die_at": "load", "die_message": "CUDA error: no kernel image"}})
+    ran = rehearsed.dspark("switch", "stage-c", "--yes")
+    assert ran.returncode == 4, ran
+    assert "CUDA error: no kernel image" in ran.stderr
+    assert "serves again" in ran.stderr
+    assert result(rehearsed, "status")["release"] == before
+    (run,) = (path for path in runs(rehearsed) if (path / "worker.log").exists())
+    assert "CUDA error: no kernel image" in (run / "worker.log").read_text()
+    assert (run / "head.log").exists()
+
+
+def test_a_wreck_is_kept_where_that_is_asked_for(rehearsed: RehearsedPair) -> None:
+    result(rehearsed, "up", "-p", "agent-1m")
+    rehearsed.switch("worker", {"stage-c": {"die_at": "load"}})
+    ran = rehearsed.dspark("switch", "stage-c", "--yes", "--no-return")
+    assert ran.returncode == 4, ran
+    assert [each.state for each in rehearsed.api("worker").containers()] == ["exited"]
+
+
+def test_a_target_whose_image_one_node_lacks_stops_nothing(rehearsed: RehearsedPair) -> None:
+    result(rehearsed, "up", "-p", "agent-1m")
+    kept = containers(rehearsed)
+    rehearsed.api("worker").untag(STAGE_C)
+    ran = rehearsed.dspark("switch", "stage-c", "--yes")
+    assert ran.returncode == 3, ran
+    assert "worker" in ran.stderr
+    assert containers(rehearsed) == kept
+
+
+def test_a_rollback_serves_the_release_before(rehearsed: RehearsedPair) -> None:
+    first = result(rehearsed, "up", "-p", "agent-1m")["release"]
+    result(rehearsed, "up", "-p", "coding-1m", "--yes")
+    back = result(rehearsed, "rollback", "--yes")
+    assert (back["release"], back["profile"]) == (first, "agent-1m")
+    assert left(rehearsed) == both("running agent-1m")
+
+
+def test_a_release_that_nobody_keeps_is_exit_2(rehearsed: RehearsedPair) -> None:
+    result(rehearsed, "up", "-p", "agent-1m")
+    ran = rehearsed.dspark("rollback", "ffffffffffff", "--yes")
+    assert ran.returncode == 2
+    assert "not kept on either node" in ran.stderr
+
+
+def test_two_runs_at_once_one_wins_and_one_meets_the_lock(rehearsed: RehearsedPair, tmp_path: Path) -> None:
+    for _ in range(ROUNDS):
+        runs = [popen(rehearsed, tmp_path / name, "up") for name in ("one", "other")]
+        said = [run.communicate(timeout=60)[1] for run in runs]
+        assert sorted(run.returncode for run in runs) == [0, 6], said
+        assert result(rehearsed, "status")["state"] == "serving"
+        rehearsed.dspark("down").check()
+
+
+def test_a_run_waits_for_the_lock_as_long_as_it_is_told(rehearsed: RehearsedPair, tmp_path: Path) -> None:
+    with another_run(rehearsed, tmp_path / "other") as first:
+        refused = rehearsed.dspark("up")
+        assert refused.returncode == 6, refused
+        assert "dspark up" in refused.stderr
+        waiting = popen(rehearsed, tmp_path / "waiting", "up", "--lock-wait", "60s")
+        rehearsed.switch("worker", {})
+        first.terminate()
+        assert first.wait(60) == 130
+        _, said = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, said
+
+
+def test_unlock_says_whom_it_ended_and_that_run_undoes_nothing(rehearsed: RehearsedPair, tmp_path: Path) -> None:
+    with another_run(rehearsed, tmp_path / "other") as first:
+        told = rehearsed.dspark("unlock").check()
+        assert "dspark up" in told.stdout
+        _, said = first.communicate(timeout=60)
+    assert first.returncode == 6, said
+    assert len(rehearsed.api("worker").containers()) == 1
+    rehearsed.switch("worker", {})
+    rehearsed.dspark("up").check()
+
+
+def test_a_free_lock_has_nobody_to_end(rehearsed: RehearsedPair) -> None:
+    assert "nobody" in rehearsed.dspark("unlock").check().stdout
+
+
+def test_a_stop_that_is_owed_is_told_and_made_good(rehearsed: RehearsedPair) -> None:
+    rehearsed.dspark("up").check()
+    mark = {"unconfirmed-worker": {"at": "2026-11-30T10:00:00+00:00", "who": "me@here", "reason": "not reached"}}
+    (rehearsed.home("head") / ".local/share/dspark/rehearsal/marks.json").write_text(json.dumps(mark))
+    told = rehearsed.dspark("status", "--output", "json").json()["result"]
+    assert told["owed"] == ["worker"]
+    assert "could not confirm a stop on worker" in told["detail"]
+    ran = rehearsed.dspark("up").check()
+    assert "stopping it now" in ran.stderr
+    assert left(rehearsed) == both("running agent-1m")
+    assert marks(rehearsed) == {"head": [], "worker": []}
+
+
+def test_a_boot_that_was_left_is_told_and_noted_once_it_serves(rehearsed: RehearsedPair, tmp_path: Path) -> None:
+    rehearsed.switch("head", {"load_s": 40000})
+    run = popen(rehearsed, tmp_path / "other", "up", "-p", "agent-1m")
+    wait_until(lambda: rehearsed.api("head").containers())
+    time.sleep(1)  # the wait for the API begins a moment after the head's container is there
+    run.terminate()
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130, said
+    assert "go on booting" in said
+    assert marks(rehearsed) == {"head": ["booting"], "worker": ["booting"]}
+    told = rehearsed.dspark("status", "--output", "json")
+    assert told.returncode == 8
+    assert told.json()["result"]["detached"]["who"]
+    assert "left it to boot on" in rehearsed.dspark("status").stdout
+    wait_until(lambda: rehearsed.dspark("status", "-q").returncode == 0)
+    assert marks(rehearsed) == {"head": [], "worker": []}
+    assert [each["outcome"] for each in result(rehearsed, "history")["entries"]] == ["serving"]

@@ -1,0 +1,322 @@
+"""Both nodes of a rehearsal in one process, with a hold on what is done on them: `python -m tests.sweep.nodes FOLDER`.
+
+One JSON document a line comes in, one goes out for each. Between a step's end on the node and its answer's way to the
+tool is where a step can be held; whoever holds it breaks something meanwhile. What is broken is the nodes' outside
+(connections, the engine's socket); the tool under test is told nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import paramiko
+
+from dspark_deploy.flow.catalogue import catalogue_of
+from dspark_deploy.flow.wish import Wish
+from dspark_deploy.rehearsal import background, engine_http, node, sshd
+from dspark_deploy.rehearsal.engine import Engine
+from dspark_deploy.rehearsal.engine_api import Answer
+from dspark_deploy.rehearsal.engine_api import answer as engine_answer
+from dspark_deploy.rehearsal.places import Places
+from dspark_deploy.rehearsal.scenarios import HEALTHY
+from dspark_deploy.rehearsal.spec import spec_of
+
+TIME_SCALE = 10000.0
+STATE = ".local/share/dspark/rehearsal"
+HOLD_S = 60.0  # whoever holds a step lets it go long before
+MODEL_END = "-0731"  # the only checkpoint that the sweep serves
+PROGRAM = re.compile(rb",'(\w+)','exec'\),\{'__name__':'__main__'\}\)")
+COMPOSE = re.compile(rb'"argv": \["docker", "compose"')
+MARKER = re.compile(rb"dspark-[0-9a-f]{32} \{")
+ENGINE_STEPS = (  # what changes something, and the log that is followed
+    (re.compile(r"POST .*/containers/[0-9a-f]+/stop"), "engine stop"),
+    (re.compile(r"DELETE .*/containers/[0-9a-f]+"), "engine remove"),
+    (re.compile(r"POST .*/containers/create"), "engine create"),
+    (re.compile(r"GET .*/containers/[0-9a-f]+/logs"), "engine logs"),
+    (re.compile(r"GET .*/version"), "engine version"),
+)
+
+
+class Steps:
+    """What was done on both nodes, in order. The same again on the same node, a wait's look for example, is one."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
+        self._say = say
+        self._lock = threading.Lock()
+        self._go_on = threading.Event()
+        self.begin(None)
+
+    def begin(self, held: tuple[str, str, int] | None) -> None:
+        """Count anew. `held`: node, step and its how-manieth on that node is where to wait."""
+        self._go_on.set()
+        with self._lock:
+            self._held = held
+            self._counts: Counter[tuple[str, str]] = Counter()
+            self._last: dict[str, str] = {}
+            self.done: list[tuple[str, str, int]] = []
+        self._go_on = threading.Event()
+
+    def let_go(self) -> None:
+        """Whoever is held goes on."""
+        self._go_on.set()
+
+    def ended(self, where: str, step: str) -> None:
+        """A step has ended, and its answer is not on its way yet."""
+        go_on = self._go_on
+        with self._lock:
+            if self._last.get(where) == step:
+                return
+            self._last[where] = step
+            self._counts[where, step] += 1
+            point = (where, step, self._counts[where, step])
+            self.done.append(point)
+            met = point == self._held
+        if met:
+            self._say({"met": point})
+            go_on.wait(HOLD_S)
+
+
+class Breakable:
+    """One node from the outside: its connections, its engine's socket, and what runs on it."""
+
+    def __init__(self, own: node.Node, steps: Steps) -> None:
+        self.role = own.identity.role
+        self.reachable = True
+        self._engine, self._sshd = own._engine, own._sshd
+        self._servers = [server for server in own._servers if isinstance(server, StoppableEngine)]
+        self._home = own._folder / "home"
+        self._steps = steps
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def programs(self) -> Any:
+        """Of its SSH server."""
+        assert self._sshd is not None
+        return self._sshd._programs
+
+    @property
+    def listener(self) -> Any:
+        """Of its SSH server."""
+        assert self._sshd is not None
+        return self._sshd._listener
+
+    def cut(self) -> None:
+        """Every connection to it ends; new ones are taken."""
+        for transport in tuple(self.listener.transports):
+            transport.close()
+
+    def leave(self) -> None:
+        """Nothing reaches it any more; what runs on it goes on."""
+        self.reachable = False
+        self.cut()
+
+    def kill_engine(self) -> None:
+        """The daemon is killed: containers go on."""
+        for server in self._servers:
+            server.stop()
+
+    def stop_engine(self) -> None:
+        """The daemon is stopped in an orderly way: it ends its containers and keeps them."""
+        self.kill_engine()
+        for container in self._engine.containers():
+            container.stop(0)
+
+    def heal(self) -> None:
+        """Reachable, and with an engine."""
+        self.reachable = True
+        for server in self._servers:
+            server.resume()
+
+    def forget(self) -> None:
+        """It has never heard of the pair."""
+        shutil.rmtree(self._home / STATE, ignore_errors=True)
+
+    def forget_release(self, release: str) -> None:
+        """A release was never pushed there."""
+        shutil.rmtree(self._home / STATE / "releases" / release, ignore_errors=True)
+
+    def told(self) -> dict[str, Any]:
+        """What is there, whoever asks."""
+        state = self._home / STATE
+        marks = state / "marks.json"
+        releases = state / "releases"
+        return {
+            "containers": [
+                [each.status, each.config.labels.get("dspark.release", ""), each.config.name]
+                for each in self._engine.containers()
+            ],
+            "programs": len(self.programs._running),
+            "connections": len(self.listener.transports),
+            "marks": sorted(json.loads(marks.read_text())) if marks.exists() else [],
+            "lock": (state / "lock.json").exists(),
+            "parts": [str(path.relative_to(state)) for path in state.rglob("*part-*")] if state.exists() else [],
+            "releases": sorted(path.name for path in releases.iterdir()) if releases.exists() else [],
+        }
+
+
+class StoppableEngine(engine_http.EngineServer):
+    """A daemon whose socket goes and comes back, its containers untouched."""
+
+    def __init__(self, path: str, engine: Engine) -> None:
+        self._path = Path(path).absolute()
+        self._open: set[socket.socket] = set()
+        super().__init__(path, engine)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """See BaseServer."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """See BaseServer."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def stop(self) -> None:
+        """As killed: no socket, no connection."""
+        with suppress(FileNotFoundError):
+            self._path.rename(self._path.with_suffix(".off"))
+        for connection in tuple(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def resume(self) -> None:
+        """It listens again."""
+        with suppress(FileNotFoundError):
+            self._path.with_suffix(".off").rename(self._path)
+
+
+class SpiedChannel:
+    """A command's channel that knows which program runs over it, and says when its first answer is there."""
+
+    def __init__(self, channel: paramiko.Channel, ended: Callable[[str], None]) -> None:
+        self._channel = channel
+        self._ended = ended
+        self._seen = b""
+        self._name = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    def recv(self, size: int) -> bytes:
+        """See Channel."""
+        data = self._channel.recv(size)
+        if not self._name:
+            self._seen += data
+            if found := PROGRAM.search(self._seen):
+                self._name = found[1].decode()
+        elif self._name == "run":
+            self._seen += data
+        return data
+
+    def sendall(self, data: bytes) -> None:
+        """See Channel."""
+        if self._name and MARKER.search(data):
+            name, self._name = self._name, ""
+            self._ended("compose" if name == "run" and COMPOSE.search(self._seen) else name)
+        self._channel.sendall(data)
+
+
+def spy(steps: Steps, breakable: list[Breakable]) -> None:
+    """Have everything that reaches a node told to `steps`."""
+    programs_run = sshd._Programs.run
+    opened = sshd._Session.opened
+
+    def role(of: Callable[[Breakable], Any], what: object) -> Breakable:
+        return next(each for each in breakable if of(each) is what)
+
+    def run(self: Any, command: str, channel: Any) -> None:
+        where = role(lambda each: each.programs, self).role
+        programs_run(self, command, SpiedChannel(channel, lambda step: steps.ended(where, step)))  # type: ignore[arg-type]  # all of a channel that is used
+
+    def answer(engine: Engine, verb: str, target: str, body: bytes) -> Answer:
+        found = engine_answer(engine, verb, target, body)
+        for pattern, step in ENGINE_STEPS:
+            if pattern.match(f"{verb} {target.partition('?')[0]}"):
+                steps.ended(role(lambda each: each.engine, engine).role, step)
+        return found
+
+    def spied_opened(self: Any, channel: paramiko.Channel) -> None:
+        if channel.get_id() in self._dialled:
+            steps.ended(role(lambda each: each.programs, self._programs).role, "api")
+        opened(self, channel)
+
+    def verify(self: Any, request: Any, client_address: Any) -> bool:
+        del request, client_address
+        return role(lambda each: each.listener, self).reachable
+
+    sshd._Programs.run = run  # type: ignore[method-assign]
+    setattr(engine_http, "answer", answer)  # noqa: B010  a plain assignment is none of a name that it exports
+    sshd._Session.opened = spied_opened  # type: ignore[method-assign]
+    sshd._Listener.verify_request = verify  # type: ignore[method-assign]
+
+
+def main(folder: Path) -> None:
+    """Serve one driver until its end of input."""
+    out = threading.Lock()
+
+    def say(document: dict[str, Any]) -> None:
+        with out:
+            sys.stdout.write(json.dumps(document) + "\n")
+            sys.stdout.flush()
+
+    steps = Steps(say)
+    breakable: list[Breakable] = []
+    spy(steps, breakable)
+    setattr(node, "EngineServer", StoppableEngine)  # noqa: B010  as above
+    os.chdir(folder)
+    spec = spec_of(catalogue_of(Wish(directory=Path(), home=Path())), HEALTHY, TIME_SCALE)
+    spec = replace(spec, models=tuple(model for model in spec.models if model.name.endswith(MODEL_END)))
+    nodes = background.start_nodes(Places(folder), spec)
+    breakable += [Breakable(each, steps) for each in nodes]
+    by_role = {each.role: each for each in breakable}
+    say({"ready": True})
+    for line in sys.stdin:
+        say({"answer": _obey(json.loads(line), steps, by_role)})
+    for each in nodes:
+        each.close()
+    os._exit(0)
+
+
+def _obey(asked: dict[str, Any], steps: Steps, nodes: dict[str, Breakable]) -> Any:
+    match asked["do"]:
+        case "begin":
+            steps.begin(tuple(asked["held"]) if asked.get("held") else None)
+        case "done":
+            return steps.done
+        case "let go":
+            steps.let_go()
+        case "told":
+            return {role: each.told() for role, each in nodes.items()}
+        case "empty":
+            for each in nodes.values():
+                for container in each.engine.containers():
+                    each.engine.remove(container, force=True)
+        case "forget":
+            for each in nodes.values():
+                each.forget()
+        case "forget release":
+            for each in nodes.values():
+                each.forget_release(asked["release"])
+        case what:
+            getattr(nodes[asked["node"]], what)()
+    return None
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

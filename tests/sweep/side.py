@@ -1,0 +1,199 @@
+"""One embedded pair and the tool beside it, for one process that plays points one after another."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+# Everything that the tool imports late: it is imported once, here, and the tool's processes are forked off.
+import docker
+import httpx
+
+import dspark_deploy.flow.down
+import dspark_deploy.flow.history
+import dspark_deploy.flow.status
+import dspark_deploy.flow.switch
+import dspark_deploy.remote.engine
+from dspark_deploy.cli.commands import register_all
+from dspark_deploy.cli.group import main
+
+from ..bed.run import Ran
+from ..rehearsal.pair import DROPPED, place
+
+IMPORTED = (docker, httpx, dspark_deploy.flow, dspark_deploy.remote.engine)
+LIMIT_S = 60.0  # of one run of the tool: everything that it waits for here ends well before
+ROOT = Path(__file__).parents[2]
+
+
+class Hangs(Exception):
+    """The tool did not end in time."""
+
+
+@dataclass
+class Running:
+    """The tool, forked off."""
+
+    words: tuple[str, ...]
+    pid: int
+    folder: Path
+    began: float
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal; it may have ended by itself."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+
+class Side:
+    """See the module."""
+
+    def __init__(self) -> None:
+        register_all()
+        self.state = place()
+        self.folder = self.state / "pair"
+        self.folder.mkdir()
+        argv = (sys.executable, "-m", "tests.sweep.nodes", str(self.folder))
+        self._log = (self.state / "nodes.log").open("wb")
+        self._nodes = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=ROOT, start_new_session=True
+        )
+        self._unread: list[dict[str, Any]] = []
+        self._buffer = b""
+        self._number = 0
+        assert self._next(30) == {"ready": True}
+
+    def close(self) -> None:
+        """End both nodes."""
+        assert self._nodes.stdin
+        self._nodes.stdin.close()
+        self._nodes.wait(20)
+        self._log.close()
+        shutil.rmtree(self.state)
+
+    # --- the nodes ----------------------------------------------------------------------------------------------
+
+    def ask(self, do: str, **more: Any) -> Any:
+        """Have the nodes do something."""
+        assert self._nodes.stdin
+        self._nodes.stdin.write(json.dumps({"do": do, **more}).encode() + b"\n")
+        self._nodes.stdin.flush()
+        while True:
+            document = self._next(30)
+            if document is None:
+                raise AssertionError(f"the nodes give no answer to {do}")
+            if "answer" in document:
+                return document["answer"]
+            self._unread.append(document)
+
+    def told(self) -> dict[str, Any]:
+        """What is on both nodes."""
+        found: dict[str, Any] = self.ask("told")
+        return found
+
+    def met(self, running: Running, limit_s: float = LIMIT_S) -> bool:
+        """Wait until the step to be held was reached. False where the tool ended before."""
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
+            if self._unread:
+                self._unread.clear()
+                return True
+            if self._next(0.01) is not None:
+                return True
+            if self._ended(running):
+                return False
+        raise Hangs(f"`dspark {' '.join(running.words)}`: {self._said(running)}")
+
+    def _next(self, within_s: float) -> dict[str, Any] | None:
+        assert self._nodes.stdout
+        deadline = time.monotonic() + within_s
+        while b"\n" not in self._buffer:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._nodes.stdout], [], [], left)[0]:
+                return None
+            data = os.read(self._nodes.stdout.fileno(), 65536)
+            assert data, (self.state / "nodes.log").read_text()
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        document: dict[str, Any] = json.loads(line)
+        return document
+
+    # --- the tool -----------------------------------------------------------------------------------------------
+
+    def dspark(self, *words: str) -> Ran:
+        """Run it to its end."""
+        return self.end(self.start(*words))
+
+    def start(self, *words: str, controller: str = "one") -> Running:
+        """Run it in a process of its own, as on a controller of that name."""
+        self._number += 1
+        folder = self.state / f"run-{self._number % 8}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        words = (*words, "--inventory", str(self.folder / "inventory.yaml"))
+        pid = os.fork()
+        if not pid:
+            _be_the_tool(words, folder, self.state / controller)
+        return Running(words, pid, folder, time.monotonic())
+
+    def end(self, running: Running) -> Ran:
+        """Its end. Raises Hangs."""
+        deadline = time.monotonic() + LIMIT_S
+        while (code := self._code(running)) is None:
+            if time.monotonic() > deadline:
+                said = self._said(running)
+                running.send(signal.SIGKILL)
+                os.waitpid(running.pid, 0)
+                raise Hangs(f"`dspark {' '.join(running.words)}`: {said}")
+            time.sleep(0.005)
+        out, err = ((running.folder / name).read_text() for name in ("out", "err"))
+        return Ran(running.words, code, out, err, time.monotonic() - running.began)
+
+    def _code(self, running: Running) -> int | None:
+        pid, status = os.waitpid(running.pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+    @staticmethod
+    def _ended(running: Running) -> bool:
+        found = os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return found is not None
+
+    @staticmethod
+    def _said(running: Running) -> str:
+        return (running.folder / "err").read_text()
+
+
+def _be_the_tool(words: Sequence[str], folder: Path, home: Path) -> NoReturn:
+    code = 1
+    try:
+        home.mkdir(exist_ok=True)
+        os.setsid()
+        for number, name in ((1, "out"), (2, "err")):
+            descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600)
+            os.dup2(descriptor, number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.environ.clear()
+        os.environ.update(_environment(home))
+        os.chdir(home)
+        code = main(list(words))
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def _environment(home: Path) -> Mapping[str, str]:
+    return {**KEPT, "HOME": str(home), "XDG_STATE_HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home)}
+
+
+KEPT = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
