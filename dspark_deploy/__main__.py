@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from dspark_deploy.cli.commands import register_all
@@ -13,6 +14,9 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     if sys.platform == "win32":
         sys.exit("dspark does not run on Windows itself: use it inside WSL")
+    # A closed stream (`>&-`) is None: what would go there goes nowhere.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  open until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  likewise
     for stream in (sys.stdout, sys.stderr):
         # A log line or a name that the terminal's encoding can't show must not end the command.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are TextIOWrapper here

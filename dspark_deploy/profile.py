@@ -133,7 +133,8 @@ def load_profile(name: str, search: SearchPath, given: Sequence[Given] = ()) -> 
 def read_profile(name: str, search: SearchPath, *, below: tuple[str, ...] = ()) -> Written:
     """The profile's own file over the one that it extends. Mappings are merged; a null entry takes one out."""
     document = search.read("profile", _resolve_alias(name, search))
-    own = {key: value for key, value in document.data.items() if key != "extends"}
+    own = {"name": document.path.stem, **document.data}
+    own.pop("extends", None)
     places = {key: document.where(key) for key in document.lines}
     base = document.data.get("extends")
     if base is None:
@@ -147,6 +148,7 @@ def read_profile(name: str, search: SearchPath, *, below: tuple[str, ...] = ()) 
     parent = read_profile(base, search, below=here)
     inherited = {key: value for key, value in parent.data.items() if key not in IDENTITY}
     data = {key: _merge(inherited.get(key), own[key]) if key in own else inherited[key] for key in inherited | own}
+    data.setdefault("title", f"Like {base}, changed")
     return Written(data, {**parent.places, **places})
 
 

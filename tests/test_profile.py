@@ -206,3 +206,9 @@ def test_an_unknown_or_derived_value_cannot_be_set(folder: Path, key: str, messa
 
 def test_verify_rows_are_all_drafts_and_the_token_after_them(folder: Path) -> None:
     assert load(folder, "base").profile.verify_rows == 2 * 6
+
+
+def test_what_differs_is_enough_for_a_profile_of_one_s_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("extends: agent-1m\nmax_num_seqs: 2\n")
+    profile = load_profile("mine", SearchPath((tmp_path, data_folder("profiles")))).profile
+    assert (profile.name, profile.title, profile.max_num_seqs) == ("mine", "Like agent-1m, changed", 2)

@@ -62,6 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted: nothing was changed", err=True)
         return ExitCode.INTERRUPTED
+    except SystemExit:
+        code = ExitCode.OK  # click's own answer to a reader of standard output that has gone: `dspark logs | head`
     except BrokenPipeError:
         # The reader of `dspark logs | head` has gone. Python would complain once more while it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

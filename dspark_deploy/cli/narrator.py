@@ -60,6 +60,16 @@ class Narrator:
             self._open = False
         self._say(text)
 
+    def end_line(self) -> None:
+        """End a step's line that has no end yet, before anything else is written there."""
+        if self._open:
+            self._open = False
+            self._say("")
+
     def _say(self, text: str, *, newline: bool = True) -> None:
-        if not self._quiet:
+        if self._quiet:
+            return
+        try:
             click.echo(text, err=True, nl=newline)
+        except OSError:
+            self._quiet = True  # whoever read this has gone; what is under way goes on

@@ -126,7 +126,7 @@ class _Down:
             return NodeEnd(node, (), problem, error.remedy), ()
         try:
             ended = insist(lambda: stop_all(self.reached.hosts[node], self.record.pair), self.renew)
-        except LockLost:
+        except (LockLost, Interrupted):
             raise
         except DsparkError as failed:  # whatever happens on one node, the other is still to be ended
             self.observer.warn(failed.message)

@@ -90,7 +90,7 @@ def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Pr
         ends=None if as_it_runs else situation.release,
         previous=None if as_it_runs else previous_of(hosts, deployment.pair, facts, situation),
         question=gate.question,
-        warnings=(*deployment.warnings, *doubts),
+        warnings=(*intention.warnings, *deployment.warnings, *doubts),
         skipped=tuple(f"{each.id}: {each.message}" for each in failures(judged) if each.id in intention.skip),
         marks=frozenset(name for known in facts.values() for name in known.marks),
         utilization=utilization,

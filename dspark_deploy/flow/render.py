@@ -38,7 +38,7 @@ def render_files(wish: Wish, directory: Path, clock: Clock) -> RenderReport:
         profile=deployment.profile.name,
         family=deployment.family.name,
         files=_write(release, directory),
-        warnings=deployment.warnings,
+        warnings=(*intention.warnings, *deployment.warnings),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from dspark_deploy.errors import DsparkError, LockLost, NotAsWanted
+from dspark_deploy.errors import DsparkError, Interrupted, LockLost, NotAsWanted
 from dspark_deploy.execute.ranks import stop_all
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.renew import Renew, insist
@@ -32,7 +32,7 @@ def undo(
     that broke is opened anew. Raises NotAsWanted where a node could not be cleaned or the previous release did not come
     back, LockLost where another run has the pair by now.
     """
-    observer.warn("the start failed: stopping what it started")
+    observer.warn("stopping what this run started")
     _stop_both(hosts, target.served.pair, mark, renew)
     previous = target.previous
     if previous is None:
@@ -41,6 +41,8 @@ def undo(
     stage = Stage(hosts, previous.served, observer, clock, limits)
     try:
         stage.take(plan_return(previous.release, target.situation.utilization))
+    except Interrupted:
+        raise
     except DsparkError as error:
         raise NotAsWanted(
             f"the start failed, and release {previous.release} could not be brought back: {error.message}",
@@ -59,8 +61,8 @@ def _stop_both(hosts: Mapping[str, Host], pair: str, mark: Callable[[Mapping[str
     for node in HEAD_FIRST:
         try:
             insist(partial(_stop, hosts, node, pair), renew)
-        except LockLost:
-            raise
+        except (LockLost, Interrupted):
+            raise  # somebody else has the pair now, or the user wants the end at once
         except DsparkError as error:
             failed[node] = error
     if failed:

@@ -5,6 +5,7 @@ Where one is doubtful rather than hopeless, doubts.py warns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -17,6 +18,9 @@ from dspark_deploy.plan.environment import pinned_names
 
 _RETENTION = "VLLM_PREFIX_CACHE_RETENTION_INTERVAL"
 _EMPTY = "some readers take a variable that is defined and empty for one that is set"
+
+
+_SECRET = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS?)(_|$)")
 
 
 def refuse_impossible(deployment: Deployment, catalogue: Catalogue) -> None:
@@ -83,6 +87,12 @@ def _flags(deployment: Deployment) -> Iterator[ConfigError]:
     own = own_flags(deployment)
     for flag in extra:
         source = deployment.sources[f"extra_flags.{flag}"]
+        if _SECRET.search(flag.upper().replace("-", "_")):
+            yield ConfigError(
+                f"{source}: {flag} carries a secret, and a secret never stands in a profile",
+                why="it would lie in a rendered file, and everybody on the node could read the command line",
+                remedy=f"leave {flag} out",
+            )
         if flag in family.forbidden_flags:
             reason = family.forbidden_flags[flag]
             yield ConfigError(f"{source}: {family.name} can't take {flag}", why=reason, remedy=f"leave {flag} out")
@@ -109,8 +119,12 @@ def _variables(deployment: Deployment, catalogue: Catalogue) -> Iterator[ConfigE
                 f"{source}: {name} is one of the family's paths",
                 remedy=f"leave {name} out, or change the family's file",
             )
-        if name == "VLLM_API_KEY":
-            yield ConfigError(f"{source}: a key never stands in a profile", remedy="leave VLLM_API_KEY out")
+        if _SECRET.search(name):
+            yield ConfigError(
+                f"{source}: {name} is a secret, and a secret never stands in a profile",
+                why="it would lie in a rendered file, and `docker inspect` would show it",
+                remedy=f"leave {name} out",
+            )
         if not value:
             reason = next(
                 (each.reason for each in family.forbidden_values if each.name == name and each.value == ""), _EMPTY

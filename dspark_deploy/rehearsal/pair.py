@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dspark_deploy.errors import StepFailed
+from dspark_deploy.errors import ConfigError, StepFailed
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.spec import Spec
 from dspark_deploy.remote.clock import Clock
@@ -110,9 +110,15 @@ def stop(places: Places, clock: Clock) -> Pair | None:
 
 
 def remove(places: Places) -> None:
-    """Forget all of it."""
-    if places.folder.exists():
-        shutil.rmtree(places.folder)
+    """Forget all of it. Raises ConfigError where the folder is not the rehearsal's, but a real pair's of that name."""
+    if not places.folder.exists():
+        return
+    if not places.spec.exists() and (places.folder / "runs").exists():
+        raise ConfigError(
+            f"{places.folder} holds the records of a pair that is called {places.folder.name}",
+            remedy="give that pair another `name` in its inventory, or move the folder away",
+        )
+    shutil.rmtree(places.folder)
 
 
 def _not_started(places: Places) -> StepFailed:

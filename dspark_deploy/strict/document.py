@@ -100,6 +100,8 @@ def _syntax(path: Path) -> Iterator[None]:
         problem = error.problem or error.context
         hint = "indent with spaces, not tabs" if "'\\t'" in str(problem) else "correct this line"
         raise ConfigError(f"{path}{place}: not valid YAML: {problem}", remedy=hint) from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply", remedy="write plain `key: value` lines") from error
     except YAMLError as error:
         first = str(error).splitlines()[0]
         raise ConfigError(f"{path}: not valid YAML: {first}", remedy="save it as plain text") from error

@@ -67,3 +67,12 @@ def run(
         stdout, stderr = process.communicate()
         raise subprocess.TimeoutExpired(words, timeout, stdout, stderr) from expired
     return Ran(words, process.returncode, stdout, stderr, time.monotonic() - began)
+
+
+def words_of(process: subprocess.Popen[str], awaited: str) -> str:
+    """What a process has written to standard error once it has said `awaited`, or ended."""
+    assert process.stderr is not None
+    said = ""
+    while awaited not in said and (character := process.stderr.read(1)):
+        said += character
+    return said

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from typing import Any
 
 import pytest
 
 from .bed import Bed
 from .host import wait_until
+from .run import words_of
 from .tool import DSPARK, chat, dspark, nothing_is_left, result
 
 
@@ -158,10 +158,9 @@ def test_an_interruption_while_the_pair_boots_detaches(bed: Bed) -> None:
         node.stub(load_s=6)
     bed.inventory()
     process = bed.popen([DSPARK, "up"])
-    wait_until(bed.head.running)
-    time.sleep(1)  # the head's container exists while compose still starts it: the wait begins just after
+    stderr = words_of(process, "wait until the API answers")
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    stderr += process.communicate(timeout=30)[1]
     assert process.returncode == 130, stderr
     assert "go on booting" in stderr
     told = dspark(bed, "status", "--output", "json")

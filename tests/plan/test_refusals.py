@@ -90,7 +90,7 @@ def test_a_variable_that_is_derived(name: str) -> None:
     [
         ("PATH", "PATH is one of the family's paths"),
         ("CUDA_HOME", "CUDA_HOME is one of the family's paths"),
-        ("VLLM_API_KEY", "a key never stands in a profile"),
+        ("VLLM_API_KEY", "a secret never stands in a profile"),
         ("VLLM_PORT", "anemll can't run with VLLM_PORT=x"),
     ],
 )
@@ -180,3 +180,13 @@ def test_an_image_of_the_other_family(profile: str, image: str, other: str) -> N
 )
 def test_an_images_repository_is_its_name_alone(image: str, name: str) -> None:
     assert repository(image) == name
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "VLLM_API_KEY"])
+def test_a_secret_in_the_environment(name: str) -> None:
+    assert "is a secret" in refused("agent-1m", f"environment.{name}", "hush").message
+
+
+@pytest.mark.parametrize("flag", ["--api-key", "--hf-token"])
+def test_a_secret_on_the_command_line(flag: str) -> None:
+    assert "carries a secret" in refused("agent-1m", f"extra_flags.{flag}", "hush").message

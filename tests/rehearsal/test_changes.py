@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..bed.run import words_of
 from ..contract import NODES, both, left
 from .pair import DSPARK, RehearsedPair
 
@@ -212,10 +213,9 @@ def test_a_stop_that_is_owed_is_told_and_made_good(rehearsed: RehearsedPair) -> 
 def test_a_boot_that_was_left_is_told_and_noted_once_it_serves(rehearsed: RehearsedPair, tmp_path: Path) -> None:
     rehearsed.switch("head", {"load_s": 40000})
     run = popen(rehearsed, tmp_path / "other", "up", "-p", "agent-1m")
-    wait_until(lambda: rehearsed.api("head").containers())
-    time.sleep(1)  # the wait for the API begins a moment after the head's container is there
+    said = words_of(run, "wait until the API answers")
     run.terminate()
-    _, said = run.communicate(timeout=60)
+    said += run.communicate(timeout=60)[1]
     assert run.returncode == 130, said
     assert "go on booting" in said
     assert marks(rehearsed) == {"head": ["booting"], "worker": ["booting"]}

@@ -80,6 +80,7 @@ def test_any_login_shell_will_do(sshd: Sshd, shell: str) -> None:
         assert host.run(["printf", "%s", "it's $HOME!"], timeout_s=10).stdout == "it's $HOME!"
 
 
+@pytest.mark.timing
 def test_sessions_stay_below_what_sshd_allows(sshd: Sshd) -> None:
     with closing(sshd.open()) as host, ThreadPoolExecutor(24) as pool:
         results = pool.map(lambda number: host.run(["echo", str(number)], timeout_s=30).stdout, range(24))

@@ -1,4 +1,9 @@
-"""`python -m tests.sweep [WORD...]`: every point, several at once. Words pick the points whose name has all of them.
+"""`python -m tests.sweep [WORD...]`: each command that changes a pair, stopped after each step in each way there is.
+
+`nodes.py` is an embedded pair in a process of its own that numbers what is done on it, holds a step's answer back when
+told to, and can be broken; `side.py` drives it and runs the tool beside it; `points.py` says what is stopped where;
+`judge.py` plays one point and holds it to what was promised; `players.py` plays several at once; `twice.py` is two runs
+at once. Words pick the points whose name has all of them.
 
 Prints what was wrong, and how many points were tried. Exit 1 where anything was wrong, 2 where the time was over.
 """
@@ -29,8 +34,6 @@ def main(words: Sequence[str]) -> int:
     at_once = twice.wrong() if twice else []
     _say("".join(f"\n\n=== {said}" for said in at_once))
     wrong = [each for each in played if each.wrong]
-    for each in wrong:
-        _say(f"\n\n=== {each.point}\n" + "\n".join(each.wrong))
     _print_counts(played, time.monotonic() - began)
     if len(played) < len(points):
         _say(f"{len(points) - len(played)} points were not tried within {LIMIT_S:g} s\n")

@@ -61,8 +61,8 @@ class Judge:
     def prepare(self, command: str) -> None:
         """Have the pair as the command finds it.
 
-        For `up` nothing runs, and the nodes have never heard of the pair. For the others `before` serves; `other` was
-        never pushed for `switch`, and is kept for `rollback`.
+        For `up` nothing runs, and the nodes have never heard of the pair. For the others `before` serves; for `switch`
+        `other` was never pushed and its image never looked into, for `rollback` it is kept.
         """
         told = self.side.told()
         if command == "up":

@@ -17,7 +17,7 @@ PIECE = 8  # points that one process is given at a time: a command's points shar
 
 
 def play_all(points: list[Point], deadline: float, say: Callable[[str], None]) -> list[Played]:
-    """Play them until `deadline`; `say` is given a sign for each: . well, x wrong, o its step never came."""
+    """Play them until `deadline`; `say` is told of each: . well, o its step never came, else what was wrong."""
     pieces = [points[start : start + PIECE] for start in range(0, len(points), PIECE)]
     context = multiprocessing.get_context("spawn")  # a process that forks the tool must have no thread
     players: dict[Connection, BaseProcess] = {}
@@ -38,7 +38,7 @@ def play_all(points: list[Point], deadline: float, say: Callable[[str], None]) -
                 continue
             played += found
             for each in found:
-                say("x" if each.wrong else "." if each.met else "o")
+                say("\n".join(("", f"=== {each.point}", *each.wrong, "")) if each.wrong else "." if each.met else "o")
             connection.send(pieces.pop(0) if pieces else [])
     for player in players.values():
         player.terminate()
