@@ -11,7 +11,7 @@ bench:
 	. tools/venv.sh; venv_with dev; python -m tests.bench
 
 test-sweep:
-	. tools/venv.sh; venv_with dev; python -m tests.sweep
+	. tools/venv.sh; venv_with dev; python -m tests.sweep; pytest -m sweep
 
 golden:
 	. tools/venv.sh; venv_with dev; python tests/render/refresh_golden.py

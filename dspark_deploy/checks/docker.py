@@ -25,7 +25,7 @@ _NO_ACCESS = {
     "unknown": ("Docker gives no usable answer", "on {node}: docker version"),
 }
 _PENDING = (
-    "user {user} is in group docker, but this session is not",
+    "user {user} is in group docker, but this login is not",
     "end every SSH session of {user} on {node}, shared connections included, or restart it; then try again",
 )
 

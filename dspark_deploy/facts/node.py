@@ -21,7 +21,7 @@ class System:
     python: str | None = None  # of the interpreter that ran the probe
     earlyoom: bool = False  # a process of that name runs: it kills what takes much memory
     linger: bool = True  # the user's services outlive its last session
-    memlock_bytes: int | None = None  # this session's limit; None: none
+    memlock_bytes: int | None = None  # this login's limit; None: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Docker:
     version: str | None = None
     compose: str | None = None  # None: no compose plugin; `missing` says what was answered instead
     context: str = "default"  # the docker context that this user's commands take
-    group_pending: bool = False  # the account is in group docker, and this session began before it was
+    group_pending: bool = False  # the account is in group docker, and this login began before it was
     root: str | None = None  # where the engine keeps images and containers
     root_free_bytes: int | None = None
     rootless: bool = False

@@ -20,6 +20,8 @@ from .host import wait_until
 from .run import Ran
 from .tool import DSPARK, dspark, result
 
+pytestmark = pytest.mark.sweep
+
 LIMIT_S = 60.0
 COMMANDS = {
     "up": ("up", "-p", "agent-1m"),

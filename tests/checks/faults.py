@@ -170,7 +170,7 @@ FAILS: tuple[Fault, ...] = (
         "docker-access",
         head={"docker": Docker("permission", "permission denied", group_pending=True)},
         node="head",
-        says="in group docker, but this session is not",
+        says="in group docker, but this login is not",
     ),
     Fault("docker-access", head={"docker": Docker("absent", "docker: not found")}, node="head", says="not installed"),
     Fault("compose-version", worker={"docker": docker(compose=None)}, node="worker", says="1.x is not usable"),

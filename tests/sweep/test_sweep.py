@@ -12,6 +12,8 @@ from ..bed.run import run
 from .judge import alive, expected_status
 from .points import WAYS, points_of
 
+pytestmark = pytest.mark.sweep
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -58,7 +58,7 @@ def candidates(also: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def login_settings() -> dict[str, tuple[str, str]]:
-    """Variable -> its value and the file that sets it; "" is this session's own environment."""
+    """Variable -> its value and the file that sets it; "" is this login's own environment."""
     found: dict[str, tuple[str, str]] = {}
     for file in LOGIN_FILES:
         found.update({name: (value, file) for name, value in _assignments(file)})

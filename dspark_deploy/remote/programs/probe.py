@@ -208,7 +208,7 @@ def _context() -> str:
 
 
 def _group_pending() -> bool:
-    """The account is in group docker and this session is not: it began before the change."""
+    """The account is in group docker and this login is not: it began before the change."""
     try:
         group = grp.getgrnam("docker")
     except KeyError:
