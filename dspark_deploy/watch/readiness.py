@@ -33,8 +33,7 @@ def await_api(
     started = clock.now()
     said, turn_s = started, FIRST_TURN_S
     while True:
-        for watch in watches:
-            watch.check()
+        check_all(watches)
         models = served_models(api)
         if models is not None:
             judge_models(models, served)
@@ -90,6 +89,22 @@ def _too_long(served: Served, watches: Sequence[RankWatch], limit_s: float) -> L
         remedy="raise --timeout if the last lines show progress, else mend what they name",
         node="head",
     )
+
+
+# What a rank says that ends because its peer did: the echo, not the cause.
+ECHOES = ("recvValue failed", "Connection was likely closed", "Connection reset by peer")
+
+
+def check_all(watches: Sequence[RankWatch]) -> None:
+    """Raise LaunchFailed for the rank that died. Where both did, for the one that does not only tell of the other."""
+    deaths: list[LaunchFailed] = []
+    for watch in watches:
+        try:
+            watch.check()
+        except LaunchFailed as death:
+            deaths.append(death)
+    if deaths:
+        raise min(deaths, key=lambda death: any(echo in death.why for echo in ECHOES))
 
 
 def last_words(watches: Sequence[RankWatch]) -> str:
