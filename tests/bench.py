@@ -1,7 +1,7 @@
 """`make bench`: what dspark costs, as ratios within one run, since machines are shared and noisy.
 
 Whole process against whole process, turn about: `dspark up` against the least that could be done by hand
-(tests/bed/floor.py), and `dspark --help` against `import click`.
+(tests/bed/floor.py), and `dspark --help` against `import click`. `dspark doctor` has a limit of its own.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def _bench_up(bed: Bed) -> None:
     for name, seconds in phases.items():
         print(f"  {statistics.median(seconds):6.3f} s  {name}")
     print(f"  SSH connections head, worker: {connections[-1]}; bytes pushed: {reports[-1]['pushed_bytes']}")
+    seconds = [dspark(bed, "doctor").check().seconds for _ in range(ROUNDS)]
+    print(f"doctor, of the pair that serves: median {statistics.median(seconds):.2f} s (limit 2.5)")
 
 
 def _floor_config(bed: Bed) -> Path:
