@@ -1,5 +1,5 @@
 # Thin names for the scripts; see CONTRIBUTING.md.
-.PHONY: check demo bench golden format test-sweep
+.PHONY: check demo bench golden format test-sweep test-real
 
 check:
 	./check
@@ -12,6 +12,9 @@ bench:
 
 test-sweep:
 	. tools/venv.sh; venv_with dev; python -m tests.sweep; pytest -m sweep
+
+test-real:
+	. tools/venv.sh; venv_with dev; pytest -m real
 
 golden:
 	. tools/venv.sh; venv_with dev; python tests/render/refresh_golden.py

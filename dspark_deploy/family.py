@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from dspark_deploy.bundled import SearchPath
+from dspark_deploy.patch import Patch, written_out
 from dspark_deploy.strict import Flag, FlagValue, Name, Strict, Text, Variable, validate
 
 AbsolutePath = Annotated[str, Field(pattern="^/", description="an absolute path")]
@@ -60,10 +61,11 @@ class Family(Strict):
 
     rendezvous_marker: Text  # a rank that printed this has reached the rendezvous wait
     prepare: tuple[Literal["encoder", "effort", "kv_dispatch"], ...] = ()
+    patches: tuple[Patch, ...] = ()  # of the user's own
     hf_home_in_container: AbsolutePath = "/cache/huggingface"
 
 
 def load_family(name: str, search: SearchPath) -> Family:
     """The family of that name, or in the file at that path. Raises ConfigError with file, line and key."""
     document = search.read("family", name)
-    return validate(Family, document.data, document.where)
+    return validate(Family, written_out(document.data, document.path.parent), document.where)
