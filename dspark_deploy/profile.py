@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field
 
-from dspark_deploy.bundled import SearchPath
+from dspark_deploy.bundled import SearchPath, named_in
 from dspark_deploy.errors import ConfigError
+from dspark_deploy.patch import Patch, written_out
 from dspark_deploy.strict import (
     Data,
     Flag,
@@ -30,6 +31,10 @@ Word = Annotated[
     str, Field(pattern=r"^[^\x00-\x20\x7f-][^\x00-\x1f\x7f]*$", description="text that does not begin with `-`")
 ]
 
+# The checkpoints were published with 2**20 tokens; the bounds here and below are far beyond what any runtime takes.
+MOST_TOKENS = 2**24
+Tokens = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
+
 
 class Profile(Strict):
     """A complete profile, after `extends` and overrides. Holds nothing that a node can tell.
@@ -45,17 +50,19 @@ class Profile(Strict):
     image: Word | None = None  # another tag of the same family
     served_model_name: Word | None = None  # None: the model's own
 
-    max_model_len: PositiveInt  # prompt and answer together
-    max_num_seqs: PositiveInt
-    max_num_batched_tokens: PositiveInt
-    long_prefill_token_threshold: NonNegativeInt | None = None
+    max_model_len: Tokens  # prompt and answer together
+    max_num_seqs: Annotated[int, Field(ge=1, le=4096)]
+    max_num_batched_tokens: Tokens
+    long_prefill_token_threshold: Annotated[int, Field(ge=0, le=MOST_TOKENS)] | None = None
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)]  # share of unified memory
     kv_cache_dtype: Word = "nvfp4_ds_mla"
-    block_size: PositiveInt = 256
-    draft_tokens: NonNegativeInt = 5  # speculative tokens a step; 0: no drafting
+    block_size: Annotated[int, Field(ge=1, le=65536)] = 256
+    draft_tokens: Annotated[int, Field(ge=0, le=64)] = 5  # speculative tokens a step; 0: no drafting
     draft_sample_method: Literal["probabilistic", "greedy"] | None = "probabilistic"
     thinking: Literal["off", "low", "high", "max"] = "max"
-    capture_size: PositiveInt | Literal["auto", "none"] = "auto"  # auto: seqs x (draft + 1), up to the grid
+    capture_size: Annotated[int, Field(ge=1, le=65536)] | Literal["auto", "none"] = (
+        "auto"  # auto: seqs x (draft + 1), up to the grid
+    )
     async_scheduling: bool = True
     chunked_prefill: bool = True
     prompt_tokens_details: bool = True
@@ -65,6 +72,7 @@ class Profile(Strict):
     environment: dict[Variable, str] = Field(default_factory=dict)
     # Added to the command line; true is a bare flag.
     extra_flags: dict[Flag, FlagValue] = Field(default_factory=dict)
+    patches: tuple[Patch, ...] = ()  # of the user's own; after the family's
 
     @property
     def verify_rows(self) -> int:
@@ -73,14 +81,14 @@ class Profile(Strict):
 
 
 IDENTITY = frozenset({"name", "aliases", "title"})
-OVERRIDABLE = tuple(field for field in Profile.model_fields if field not in IDENTITY)
+OVERRIDABLE = tuple(field for field in Profile.model_fields if field not in {*IDENTITY, "patches"})
 
 _OF_THE_PAIR = "head worker host fabric interface address hca gid_index hf_home hub_cache api bind port key_file"
 _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(IDENTITY, "names the profile"),
     **dict.fromkeys(("id", "revision", "directory"), "belongs to the model, which `model` chooses"),
     **dict.fromkeys((*_OF_THE_PAIR.split(), "master_port", "restart"), "belongs to the inventory"),
-    "extends": "stands in a profile's file only",
+    **dict.fromkeys(("extends", "patches"), "stands in a profile's file only"),
     "master_addr": "is derived: the head's fabric address",
     "node_rank": "is derived: the head is rank 0",
     "headless": "is derived: the worker has no API",
@@ -133,7 +141,7 @@ def load_profile(name: str, search: SearchPath, given: Sequence[Given] = ()) -> 
 def read_profile(name: str, search: SearchPath, *, below: tuple[str, ...] = ()) -> Written:
     """The profile's own file over the one that it extends. Mappings are merged; a null entry takes one out."""
     document = search.read("profile", _resolve_alias(name, search))
-    own = {"name": document.path.stem, **document.data}
+    own = {"name": document.path.stem, **written_out(document.data, document.path.parent)}
     own.pop("extends", None)
     places = {key: document.where(key) for key in document.lines}
     base = document.data.get("extends")
@@ -142,10 +150,11 @@ def read_profile(name: str, search: SearchPath, *, below: tuple[str, ...] = ()) 
     if not isinstance(base, str):
         raise document.error(("extends",), "is not a name", remedy="give the name of one profile")
     here = (*below, document.path.stem)
-    if _resolve_alias(base, search) in here:
-        circle = " -> ".join((*here, base))
-        raise document.error(("extends",), f"goes in a circle: {circle}", remedy="extend another profile")
-    parent = read_profile(base, search, below=here)
+    with named_in(lambda: document.where(("extends",))):
+        if _resolve_alias(base, search) in here:
+            circle = " -> ".join((*here, base))
+            raise document.error(("extends",), f"goes in a circle: {circle}", remedy="extend another profile")
+        parent = read_profile(base, search, below=here)
     inherited = {key: value for key, value in parent.data.items() if key not in IDENTITY}
     data = {key: _merge(inherited.get(key), own[key]) if key in own else inherited[key] for key in inherited | own}
     data.setdefault("title", f"Like {base}, changed")
@@ -175,11 +184,16 @@ def _resolve_alias(name: str, search: SearchPath) -> str:
     if "/" in name or name.endswith((".yaml", ".yml")) or search.look_up("profile", name):
         return name
     aliases: dict[str, str] = {}
+    broken: list[str] = []
     for stem in search.files("profile"):
-        own = search.read("profile", stem).data.get("aliases")
+        try:
+            own = search.read("profile", stem).data.get("aliases")
+        except ConfigError as error:  # a file that nobody asked for; unless it is the one that was meant
+            broken.append(f"not read: {error.message}")
+            continue
         aliases |= {str(alias): stem for alias in own} if isinstance(own, list) else {}
     if name not in aliases:
-        raise search.unknown("profile", name, also=tuple(aliases))
+        raise search.unknown("profile", name, also=tuple(aliases), why="\n".join(broken))
     return aliases[name]
 
 
@@ -229,4 +243,5 @@ def _sources(result: Mapping[str, Data], written: Written, chosen: Mapping[KeyPa
         keys: list[KeyPath] = [(field, entry) for entry in value] if isinstance(value, dict) else [(field,)]
         for key in keys:
             sources[dotted(key)] = _source(chosen, key) or written.places.get(key, "default")
-    return sources
+    named: list[KeyPath] = [("patches", number) for number in range(len(result["patches"]))]
+    return sources | {dotted(key): written.where(key) for key in named}

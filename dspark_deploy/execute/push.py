@@ -19,7 +19,7 @@ def push_release(host: Host, pair: str, release: str, files: Mapping[str, File],
     The node checks every hash before it renames; `keep` are ids that its pruning must leave alone.
     """
     archive = _archive(files)
-    hashes = {name: hashlib.sha256(file.content.encode()).hexdigest() for name, file in files.items()}
+    hashes = {name: hashlib.sha256(file.data).hexdigest() for name, file in files.items()}
     request = {"pair": pair, "release": release, "files": hashes, "keep": list(keep)}
     host.call("receive", request, timeout_s=PUSH_S, payload=archive)
     return len(archive)
@@ -30,7 +30,7 @@ def _archive(files: Mapping[str, File]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, file in sorted(files.items()):
-            content = file.content.encode()
+            content = file.data
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(content), file.mode
             archive.addfile(entry, io.BytesIO(content))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from dspark_deploy.inventory.host import HostSpec, parse_host
+from dspark_deploy.patch import Patch
 from dspark_deploy.strict import Mistake, Name, Strict, Text
 
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -42,7 +43,7 @@ def _fabric_address(address: IPv4Address) -> IPv4Address:
 
 
 def _selector(text: str) -> str:
-    if any(each.isspace() for each in text) or not text.strip("^="):
+    if any(each.isspace() for each in text) or not all(text.lstrip("^=").split(",")):
         raise Mistake("it holds a blank or no device", remedy='write it as NCCL reads it: "=rocep1s0f0,roceP2p1s0f0"')
     return text
 
@@ -57,12 +58,16 @@ def _node_path(text: str) -> str:
         raise Mistake("it holds an unprintable character", remedy="write the path out")
     if not (text == "~" or text.startswith(("/", "~/"))):
         raise Mistake("it is relative", remedy="give an absolute path, or one that begins with ~/")
+    if not set(text.split("/")) - {"", ".", ".."}:
+        raise Mistake("it is the root of the node's disk", remedy="give a folder of its own, or one below ~/")
     return text
 
 
 def _bind(text: str) -> str:
-    if text.startswith("-") or any(each.isspace() for each in text):
-        raise Mistake("it is no address", remedy="give 0.0.0.0, 127.0.0.1 or an address of the head")
+    try:
+        ip_address("127.0.0.1" if text == "localhost" else text)
+    except ValueError as error:
+        raise Mistake("it is no address", remedy="give 0.0.0.0, 127.0.0.1 or an address of the head") from error
     return text
 
 
@@ -98,7 +103,7 @@ class Api(Strict):
 
     bind: Annotated[Text, AfterValidator(_bind)] = "0.0.0.0"  # noqa: S104  published default; without a key it warns
     port: Port = 8888
-    key_file: Path | None = None
+    key_file: Path | None = None  # on this machine; holds the key that the API asks for
 
 
 class Inventory(Strict):
@@ -112,6 +117,7 @@ class Inventory(Strict):
     api: Api = Api()
     master_port: Port = 25000
     restart: Literal["no", "always", "unless-stopped", "on-failure"] = "no"
+    patches: tuple[Patch, ...] = ()
 
 
 def subnet_of(fabric: Fabric) -> IPv4Network | None:

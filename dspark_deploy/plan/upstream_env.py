@@ -182,10 +182,11 @@ class _Inventory:
 
     def _stay_closed(self, keyed: str) -> None:
         """An API that asked for keys does not become one that is open to everybody."""
-        why = f"the file sets {keyed}, and API keys are not supported yet"
+        why = f"the file sets {keyed}, and a key is never copied"
         if self.values.get("api.bind") != _LOOPBACK:
             self.values["api.bind"], self.reasons["api.bind"] = _LOOPBACK, why
-            self.warnings.append(f"the API listens on {_LOOPBACK} only: {why}")
+            how = "write one key into a file of its own, chmod 600, name it as api.key_file, and set api.bind back"
+            self.warnings.append(f"the API listens on {_LOOPBACK} only: {why}: {how}")
             if "VLLM_HOST" in self.fates:
                 self.fates["VLLM_HOST"] = ("left-out", "", f"api.bind is {_LOOPBACK}: {why}")
 

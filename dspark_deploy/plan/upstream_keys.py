@@ -84,14 +84,14 @@ DERIVED: Mapping[str, str] = {
     "DSPARK_SERVE_MODE": "upstream's script makes it from ENABLE_VL_SIDECAR",
 }
 
-_PATCH = "it steers a source patch of upstream's that is not carried: see docs/preparation.md"
+_PATCH = "it steers a source patch of upstream's: those are named under `patches`, see docs/patches.md"
 _SIDECAR = "the vision sidecar is not started here"
 _OWN_FILES = "upstream's scripts alone read it: nothing is copied beside a checkout, and no compose file is shared"
 _WAIT = "`dspark up --timeout` says how long to wait"
 _DOWNLOAD = "it belongs to upstream's download; a start downloads nothing unless with `up --online`"
-_PLUGIN = "the gb10_hybrid_nvfp4 plugin is not carried"
+_PLUGIN = "the gb10_hybrid_nvfp4 plugin is named under `patches`, see docs/patches.md"
 _BUILD = "images are not built here"
-SECRET = "a key is never taken into a file: API keys are not supported yet"  # noqa: S105  a reason, not a secret
+SECRET = "a key is never copied: name a file that holds it alone as api.key_file"  # noqa: S105  a reason, not a secret
 
 # The first pattern that fits. `*` is any text.
 LEFT_OUT: Mapping[str, str] = {

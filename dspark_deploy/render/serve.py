@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dspark_deploy.plan.deployment import Deployment
+from dspark_deploy.render.patches import package_folders
 from dspark_deploy.render.release import File
 from dspark_deploy.render.template import fill, static
 
@@ -26,6 +27,9 @@ def serve_script(deployment: Deployment, *, tool: str) -> File:
         family=deployment.family,
         image=deployment.image,
         steps=preparation(deployment),
+        keyed=deployment.keyed,
+        patched=any(each.runs for each in deployment.patches),
+        plugins=package_folders(deployment),
         tool=tool,
     )
     return File(text, mode=0o755)

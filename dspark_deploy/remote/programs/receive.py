@@ -1,6 +1,7 @@
 """Keep a node's half of a release: one tar stream in, a whole folder or nothing at the end.
 
-Request: `pair`, `release`, `files` (name -> sha256, the manifest's included), `keep` (ids that pruning leaves alone).
+Request: `pair`, `release`, `files` (name, or path below the release, -> sha256; the manifest's included), `keep` (ids
+that pruning leaves alone).
 Payload: the tar. Answer: `changed` (false: the release was there already), `removed` (ids that were pruned).
 """
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 KEPT_RELEASES = 5
 PART = ".part-"
+SHARED = 0o755  # of folders in a release
 
 
 def main(call: Call) -> None:
     """See the module."""
     release, files = call.request["release"], call.request["files"]
-    _expect_plain([release, *files])
-    if release.startswith("."):
+    _expect_below(files)
+    if "/" in release or release.startswith("."):
         raise Refused(f"{release!r} is no release id")
     folder = own_folder(state_folder(call.request["pair"]), "releases")
     target = os.path.join(folder, release)
@@ -69,10 +71,12 @@ def _unpack(payload: bytes, folder: str) -> None:
     """Write the archive's files. Raises Refused for anything but plain files with plain names."""
     with tarfile.open(fileobj=io.BytesIO(payload), mode="r:") as archive:
         for member in archive:
-            _expect_plain([member.name])
+            _expect_below([member.name])
             content = archive.extractfile(member) if member.isreg() else None
             if content is None:
                 raise Refused(f"the archive holds {member.name}, which is no plain file")
+            if "/" in member.name:
+                _make_folders(folder, os.path.dirname(member.name))
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(os.path.join(folder, member.name), flags, member.mode & 0o777)
             with os.fdopen(descriptor, "wb") as file:
@@ -82,10 +86,22 @@ def _unpack(payload: bytes, folder: str) -> None:
                 os.fsync(descriptor)
 
 
-def _expect_plain(names: Collection[str]) -> None:
+def _make_folders(folder: str, below: str) -> None:
+    """The folders that a file lies in. A container may run as another user, and has to get to what is mounted."""
+    path = folder
+    for part in below.split("/"):
+        path = os.path.join(path, part)
+        try:
+            os.mkdir(path, SHARED)
+        except FileExistsError:
+            continue
+        os.chmod(path, SHARED)  # whatever the umask; the release's own folder stays closed
+
+
+def _expect_below(names: Collection[str]) -> None:
     for name in names:
-        if name in {"", ".", ".."} or "/" in name or "\0" in name:
-            raise Refused(f"{name!r} is no plain file name")
+        if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
+            raise Refused(f"{name!r} is no name of a file in a release")
 
 
 def _remove_leftovers(folder: str) -> None:
