@@ -49,11 +49,12 @@ def advise(
     """
     from dspark_deploy.capacity.advice import Wanted
     from dspark_deploy.flow.advise import give_advice
+    from dspark_deploy.flow.own import own_of
 
     if longest is not None and longest < typical:
         raise click.BadParameter("is shorter than the typical one", param_hint="--longest")
     wanted = Wanted(sessions, typical, longest or typical, output_tokens, turns_per_hour, ttft)
-    report = give_advice(common.wish(), wanted)
+    report = give_advice(common.wish(), wanted, own_of(common.wish()))
     if common.json:
         print_envelope("advise", ExitCode.OK, result=report, warnings=report.warnings)
     else:

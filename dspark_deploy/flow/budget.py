@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dspark_deploy.capacity.budget import Derived, Interpolated, Lane, Measured, make_budget
 from dspark_deploy.capacity.doubts import error_band
-from dspark_deploy.capacity.measurements import Boot, Measurements, Sweep, load_measurements, load_sweep
-from dspark_deploy.capacity.pool import Shape, choose_pool
+from dspark_deploy.capacity.measurements import Measurements, Sweep, load_measurements, load_sweep
+from dspark_deploy.capacity.pool import choose_pool
 from dspark_deploy.capacity.sweep import choose_sweep
 from dspark_deploy.capacity.textsize import whole
 from dspark_deploy.capacity.work import Group, Work, parse_mix
@@ -17,6 +17,7 @@ from dspark_deploy.errors import ConfigError
 from dspark_deploy.family import Family
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.intention import flags_of, read_settings
+from dspark_deploy.flow.own import NOTHING, Own
 from dspark_deploy.flow.pieces import in_pieces
 from dspark_deploy.flow.scan import Counted, ScanReport, ScanRules, scan, usable_processes
 from dspark_deploy.flow.tokens import Counter, OpenCounter
@@ -24,6 +25,7 @@ from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import load_inventory
 from dspark_deploy.plan.capture import scheduled_token_budget
 from dspark_deploy.plan.resolve import Workload, resolve_workload
+from dspark_deploy.plan.shape import shape_of
 from dspark_deploy.profile import Profile
 from dspark_deploy.strict import nearest
 
@@ -86,19 +88,17 @@ def work_out(
     question: Question,
     open_counter: OpenCounter,
     watch: Callable[[Counted], None] = lambda _: None,
-    *,
-    recorded: Sequence[Boot] = (),
-    own_sweeps: Sequence[Sweep] = (),
+    own: Own = NOTHING,
 ) -> Answer:
     """Answer the question for the profile that is wished for; without one for the inventory's, or agent-1m.
 
-    `recorded` and `own_sweeps` are the pair's own, the newest first. Raises ConfigError.
+    `own` is what is known of the pair itself. Raises ConfigError.
     """
     workload, warnings = read_workload(wish)
     data = load_measurements()
     text, counter_warnings = _count(question, workload, open_counter, watch)
     work = _work(question, text)
-    lane = make_lane(workload, data, question.kv_pool, recorded, _sweep(question.sweep, data, workload, own_sweeps))
+    lane = make_lane(workload, data, own, kv_pool=question.kv_pool, sweep=question.sweep)
     budget = make_budget(work, lane)
     predicted = lane.pool is not None and lane.pool.kind == "predicted"
     report = BudgetReport(
@@ -128,40 +128,26 @@ def read_workload(wish: Wish) -> tuple[Workload, tuple[str, ...]]:
 
 
 def make_lane(
-    workload: Workload, data: Measurements, kv_pool: int | None, recorded: Sequence[Boot], sweep: Sweep | None
+    workload: Workload, data: Measurements, own: Own, *, kv_pool: int | None = None, sweep: str | None = None
 ) -> Lane:
-    """What is known of a workload's speed and pool."""
+    """What is known of a workload's speed and pool; `kv_pool` and `sweep` (a name or a file) were asked for."""
     return Lane(
         profile=workload.profile,
         step_tokens=scheduled_token_budget(workload.profile),
-        pool=choose_pool(data, shape_of(workload), given=kv_pool, recorded=recorded),
+        pool=choose_pool(data, shape_of(workload), given=kv_pool, recorded=own.boots),
         largest_pool=max(boot.pool_tokens for boot in data.boots),
-        sweep=sweep,
+        sweep=_sweep(sweep, data, workload, own),
     )
 
 
-def shape_of(workload: Workload) -> Shape:
-    """What a workload's pool depends on."""
-    profile = workload.profile
-    return Shape(
-        family=workload.family.name,
-        model=workload.model.name,
-        max_model_len=profile.max_model_len,
-        max_num_batched_tokens=profile.max_num_batched_tokens,
-        draft_tokens=profile.draft_tokens,
-        gpu_memory_utilization=profile.gpu_memory_utilization,
-        kv_cache_dtype=profile.kv_cache_dtype,
-        max_num_seqs=profile.max_num_seqs,
-    )
-
-
-def _sweep(named: str | None, data: Measurements, workload: Workload, own: Sequence[Sweep]) -> Sweep | None:
+def _sweep(named: str | None, data: Measurements, workload: Workload, own: Own) -> Sweep | None:
     """The sweep that is named, else the one that speaks for the workload."""
     if named is None:
-        return choose_sweep(own, data.sweeps, family=workload.family.name, model=workload.model.name)
+        family, model = workload.family.name, workload.model.name
+        return choose_sweep(own.sweeps, data.sweeps, family=family, model=model, patches=own.patches_of(workload))
     if "/" in named or named.endswith((".yaml", ".yml")):
         return load_sweep(Path(named).expanduser())
-    known = {each.name: each for each in (*data.sweeps, *own)}
+    known = {each.name: each for each in (*data.sweeps, *own.sweeps)}
     if named not in known:
         guess = nearest(named, known)
         hint = f"did you mean `{guess}`? " if guess else ""

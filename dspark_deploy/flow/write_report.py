@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dspark_deploy.errors import ConfigError
+from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.intention import load_inventory_of
 from dspark_deploy.flow.published import published_for
 from dspark_deploy.flow.record import state_home
@@ -16,17 +17,22 @@ from dspark_deploy.flow.wish import Wish
 from dspark_deploy.measure.figures import TOLERANCE, Change, compare_figures, figures_of
 from dspark_deploy.measure.lanes import load_lanes
 from dspark_deploy.measure.report.charts import decode_charts, sweep_charts
-from dspark_deploy.measure.report.page import Draw, Section, render_page
+from dspark_deploy.measure.report.page import Draw, Figure, Section, render_page
 from dspark_deploy.measure.report.tables import to_csv
 from dspark_deploy.measure.store import DecodeResult, Kind, Measurement, Store, SweepResult
 from dspark_deploy.measure.trends import read_trends
+from dspark_deploy.plan.catalogue import Catalogue
 
+DrawBudget = Callable[[Measurement[SweepResult], Catalogue], Figure | None]
 try:
     from dspark_deploy.measure.report.plots import draw
 except ImportError:  # the extra `plot` is not installed: the page says so
     DRAW: Draw | None = None
+    DRAW_BUDGET: DrawBudget | None = None
 else:
-    DRAW = draw
+    from dspark_deploy.flow.budget_figure import budget_figure
+
+    DRAW, DRAW_BUDGET = draw, budget_figure
 
 ORDER: tuple[Kind, ...] = ("sweep", "decode", "gate", "churn", "deep", "smoke", "compare")
 EARLIER = 3  # runs of the same kind that are drawn along
@@ -70,7 +76,7 @@ def write_report(wish: Wish, report: ReportWish, folder: Path) -> Written:
     against = store.named(report.against) if report.against else None
     now = _partner(chosen, against)
     changes = compare_figures(now, against, report.tolerance) if now and against else ()
-    sections = [_section(each, store.all(each.kind)) for each in chosen]
+    sections = [_section(each, store.all(each.kind), catalogue_of(wish)) for each in chosen]
     pair = chosen[0].origin.pair
     page = render_page(pair, sections, changes, against, DRAW)
     files = {"report.html": page.encode(), "report.csv": to_csv(chosen).encode(), "report.json": _json(chosen, changes)}
@@ -110,12 +116,13 @@ def _partner(chosen: Sequence[Measurement[Any]], against: Measurement[Any] | Non
     return next((each for each in chosen if each.kind == against.kind and each.id != against.id), None)
 
 
-def _section(measurement: Measurement[Any], kept: Sequence[Measurement[Any]]) -> Section:
+def _section(measurement: Measurement[Any], kept: Sequence[Measurement[Any]], catalogue: Catalogue) -> Section:
     earlier = [each for each in kept if each.began < measurement.began and each.id != measurement.id][-EARLIER:]
     match measurement.result:
         case SweepResult() as result:
             charts = sweep_charts(measurement, published_for(measurement.origin), earlier)
-            return Section(measurement, charts, read_trends(result.cells))
+            figure = DRAW_BUDGET(measurement, catalogue) if DRAW_BUDGET is not None else None
+            return Section(measurement, charts, read_trends(result.cells), figure)
         case DecodeResult() as result:
             lane = next((each for each in load_lanes() if each.name == result.expected), None)
             return Section(measurement, decode_charts(measurement, lane, earlier))

@@ -9,6 +9,7 @@ import pytest
 from dspark_deploy.capacity.advice import Wanted
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.flow.advise import give_advice
+from dspark_deploy.flow.own import Own
 from dspark_deploy.flow.wish import Wish
 from tests.capacity.test_pool import recorded_boot
 
@@ -48,5 +49,5 @@ def test_one_profile_may_be_judged_alone(tmp_path: Path) -> None:
 
 def test_the_pairs_own_boots_count(tmp_path: Path) -> None:
     own = recorded_boot(pool_tokens=100_000, concurrency=0.10)
-    (only,) = give_advice(wish(tmp_path, "agent-1m"), Wanted(3, 60_000, 60_000, 0), recorded=(own,)).advice.ranked
+    (only,) = give_advice(wish(tmp_path, "agent-1m"), Wanted(3, 60_000, 60_000, 0), Own((own,))).advice.ranked
     assert (only.pool_tokens, only.pool_kind, only.waiting) == (100_000, "recorded", 2)

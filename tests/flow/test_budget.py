@@ -10,9 +10,11 @@ import pytest
 
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.flow.budget import Answer, BudgetReport, Question, work_out
+from dspark_deploy.flow.own import NOTHING, Own
 from dspark_deploy.flow.scan import ScanRules
 from dspark_deploy.flow.tokens import OpenCounter, open_counter
 from dspark_deploy.flow.wish import Wish
+from dspark_deploy.patch import Patch
 from tests.capacity.lanes import SWEEP
 from tests.capacity.test_pool import recorded_boot
 from tests.flow.stand import INVENTORY
@@ -22,9 +24,9 @@ def estimating(home: Path) -> OpenCounter:
     return lambda model: open_counter(model, named="estimate", chars_per_token=4.0, environment={}, home=home)
 
 
-def answer(folder: Path, question: Question, *overrides: str, own: dict[str, Any] | None = None, **wish: Any) -> Answer:
+def answer(folder: Path, question: Question, *overrides: str, own: Own = NOTHING, **wish: Any) -> Answer:
     wanted = Wish(directory=folder, home=folder, overrides=overrides, **wish)
-    return work_out(wanted, question, estimating(folder), **(own or {}))
+    return work_out(wanted, question, estimating(folder), own=own)
 
 
 def report(folder: Path, question: Question, *overrides: str, **wish: Any) -> BudgetReport:
@@ -69,10 +71,26 @@ def test_a_pool_may_be_given(tmp_path: Path) -> None:
 
 def test_the_pairs_own_boots_and_sweeps_go_first(tmp_path: Path) -> None:
     own_sweep = SWEEP.model_copy(update={"name": "mine"})
-    found = answer(tmp_path, ASKED, own={"recorded": (recorded_boot(),), "own_sweeps": (own_sweep,)}).report
+    found = answer(tmp_path, ASKED, own=Own((recorded_boot(),), (own_sweep,))).report
     assert found.measured.kv_pool_source == "recorded: this pair's boot 20260901"
     assert found.interpolated is not None
     assert found.interpolated.sweep == "mine"
+
+
+def test_patches_of_the_scheduler_choose_the_sweep_that_ran_with_them(tmp_path: Path) -> None:
+    programs = [
+        {"file": f"scheduler/{name}"}
+        for name in (
+            "hotfix-dsv4-issue27-partial-prefill-concurrency.py",
+            "hotfix-dsv4-issue43-decode-fairness-and-diag.py",
+        )
+    ]
+    patch = {"folder": "/recipe", "image": "ghcr.io/anemll/dspark-vllm-gx10:0.1.1", "programs": programs}
+    for family, sweep in (("anemll", "matrix-2026-08-14"), ("stage-c", "sweep-2026-08-01")):
+        own = Own(patches=(Patch.model_validate({**patch, "family": family}),))
+        found = answer(tmp_path, ASKED, own=own).report.interpolated
+        assert found is not None
+        assert found.sweep == sweep
 
 
 def test_a_sweep_may_be_named(tmp_path: Path) -> None:

@@ -23,12 +23,27 @@ DRAWING_IS_MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture that is drawn already."""
+
+    alt: str  # what it shows, in words
+    caption: str
+    svg: bytes
+
+    @property
+    def source(self) -> str:
+        """A data: URL."""
+        return _data_url(self.svg)
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """One measurement on the page."""
 
     measurement: Measurement[Any]
     charts: tuple[Chart, ...] = ()
     trends: tuple[Trend, ...] = ()
+    figure: Figure | None = None
 
     @property
     def beside(self) -> str:
