@@ -42,6 +42,7 @@ READINGS = (
     _reading("non-default args: ", r"'max_num_seqs': (?P<max_num_seqs>\d+)", max_num_seqs="int"),
     _reading("non-default args: ", r"'num_speculative_tokens': (?P<draft_tokens>\d+)", draft_tokens="int"),
     _reading("non-default args: ", r"'gpu_memory_utilization': (?P<utilization>[\d.]+)", utilization="float"),
+    _reading("non-default args: ", r"'kv_cache_dtype': '(?P<kv_cache_dtype>[^']+)'", kv_cache_dtype="str"),
     _reading("Using max model len ", r"len (?P<max_model_len>\d+)", max_model_len="int"),
     _reading("max_num_batched_tokens=", r"=(?P<max_num_batched_tokens>\d+)", max_num_batched_tokens="int"),
     _reading("max_num_scheduled_tokens is set to ", r"set to (?P<scheduled_tokens>\d+)", scheduled_tokens="int"),

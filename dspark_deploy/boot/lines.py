@@ -23,6 +23,9 @@ _PROCESS = re.compile(r"\((APIServer|EngineCore|MainProcess|Worker|VllmWorker)(?
 _RANK = re.compile(r"\[rank(\d)\]")
 _NODE = re.compile(r"(head|worker) *\| ")
 _SERVICE = re.compile(r"[\w.-]*(?:vision|sidecar|-vl|qwen)[\w.-]* +\| ")
+_PATCH = re.compile(
+    r"dspark patch: (?!FATAL)"
+)  # what patches of the user's own print and come to: see facts/patches.py
 _STAMP = re.compile(r"(?:\d\d-\d\d[ T]|\[[WEIF]\d{3,4} )\d\d:\d\d:\d\d")
 _STAMP_PARTS = re.compile(r"(?:(\d\d)-(\d\d)[ T]|\[[WEIF](\d\d?)(\d\d) )(\d\d):(\d\d):(\d\d)")
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)  # in a leap year: a log states no year
@@ -39,7 +42,7 @@ class Line:
     process: str  # `APIServer`, `EngineCore`, `Worker`, `MainProcess`; empty: none is named
     node: Node | None  # told by the line itself; None: it doesn't say
     stamp_s: float | None  # its own time, in seconds since its year began
-    foreign: bool  # a sidecar's line in the same compose project
+    foreign: bool  # a sidecar's line in the same compose project, or one of a patch of the user's own
 
 
 def read_line(raw: bytes, number: int, hits: Sequence[tuple[int, int, int]]) -> Line:
@@ -71,7 +74,7 @@ def _unusual(text: str, places: tuple[tuple[int, int], ...], number: int, before
         node = "head" if marked[1] == "head" else "worker"
     elif ranked := _RANK.search(before):
         node = _RANKS.get(ranked[1])
-    foreign = _SERVICE.match(before) is not None
+    foreign = (_SERVICE.match(before) or _PATCH.search(text)) is not None
     return Line(text, places, number, process, node, _last_stamp(before), foreign)
 
 

@@ -60,8 +60,8 @@ ABOUT: Mapping[Phase, About] = {
     Phase.ENGINE: About("starting the engine", 3, 4, 60),
     Phase.RENDEZVOUS: About("waiting for the other rank", 1, 6, 600),
     Phase.NCCL: About("connecting over the fabric", 5, 2, 120),
-    Phase.LOAD: About("preparing to load", 3, 3, 120),
-    Phase.WEIGHTS: About("loading weights", 152, 107, 300),
+    Phase.LOAD: About("preparing to load", 3, 100, 120),  # the worker shows no bar: it loads in silence
+    Phase.WEIGHTS: About("loading weights", 152, 10, 300),
     Phase.PREWARM: About("prewarming kernels", 12, 12, 120),
     Phase.DRAFT: About("loading the draft", 34, 30, 300),
     Phase.LOADED: About("waiting for the slower rank", 3, 53, 600),
@@ -73,6 +73,12 @@ ABOUT: Mapping[Phase, About] = {
     Phase.SERVER: About("starting the server", 0, 0, 60),
     Phase.READY: About("serving", 0, 0, 0),
 }
+
+
+def about(phase: Phase, node: str | None) -> About:
+    """What a rank does in a phase. The worker shows no bar: its weights load between two lines of the phase before."""
+    return ABOUT[Phase.WEIGHTS if node == "worker" and phase is Phase.LOAD else phase]
+
 
 MARKERS: tuple[tuple[str, Phase], ...] = (
     ("patched and verified", Phase.PREPARATION),

@@ -26,12 +26,13 @@ def quote(text: str, around: int = 0) -> str:
     # Masked with some context to spare, so that a secret which the cut would halve is seen whole.
     part = text[max(0, begin - LIMIT) : begin + 2 * LIMIT]
     head = part[: begin - max(0, begin - LIMIT)]
-    shown = _masked(part)[len(_masked(head)) :] if head else _masked(part)
+    shown = masked(part)[len(masked(head)) :] if head else masked(part)
     short = "".join(char if char.isprintable() else " " for char in shown[:LIMIT]).strip()
     return f"{'...' if begin else ''}{short}{'...' if len(shown) > LIMIT else ''}"
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
+    """The text with the secrets that an engine prints made unreadable, at its full length."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text

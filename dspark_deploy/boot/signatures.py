@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from dspark_deploy.boot.events import Severity
 from dspark_deploy.boot.phases import Phase
@@ -35,9 +35,13 @@ Literals = tuple[
     Annotated[str, Field(pattern=r'^[^"<>&\\\x00-\x1f]{4,200}$', description="four characters or more")], ...
 ]
 
+LATER = ConfigDict(defer_build=True)  # a boot that is quick needs none of them, and is not to wait for it
+
 
 class FollowedBy(Strict):
     """What makes it harmless when it comes later in the same boot."""
+
+    model_config = LATER
 
     phase: PhaseName | None = None
     text: Literals = ()
@@ -51,6 +55,8 @@ class FollowedBy(Strict):
 
 class Signature(Strict):
     """One thing that a log can say."""
+
+    model_config = LATER
 
     id: Name
     failure: FailureId | None = None  # None: it tells that something ended, not what
@@ -111,6 +117,8 @@ class Signature(Strict):
 
 class Signatures(Strict):
     """The file."""
+
+    model_config = LATER
 
     signatures: tuple[Signature, ...]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dspark_deploy.cli.envelope import print_envelope
+from dspark_deploy.cli.events import EventNarrator
+from dspark_deploy.cli.narrator import Narrator
 from dspark_deploy.cli.options import Common
 from dspark_deploy.cli.text import plan_text, served_text
 from dspark_deploy.cli.values import duration, duration_or_zero
@@ -28,6 +30,14 @@ LOCK_WAIT = click.option(
     show_default=True,
     help="How long to wait while another run changes the pair.",
 )
+STALL = click.option(
+    "--stall",
+    type=duration,
+    metavar="DURATION",
+    default="15m",
+    show_default=True,
+    help="Give up once neither rank has shown any sign of work for so long: log, CPU time, compilers, caches.",
+)
 WAITS = (
     click.option(
         "--timeout",
@@ -45,6 +55,7 @@ WAITS = (
         show_default=True,
         help="How long the worker may take until it waits for the head.",
     ),
+    STALL,
     LOCK_WAIT,
 )
 
@@ -57,11 +68,18 @@ def bring_options(command: F) -> F:
     return decorated  # type: ignore[no-any-return]  # the decorators keep the callable's shape but not its type
 
 
-def limits_of(timeout: float, rendezvous_timeout: float, lock_wait: float, *, returns: bool = True) -> Limits:
+def limits_of(
+    timeout: float, rendezvous_timeout: float, stall: float, lock_wait: float, *, returns: bool = True
+) -> Limits:
     """Those options as flows take them."""
     from dspark_deploy.flow.wish import Limits
 
-    return Limits(api_s=timeout, rendezvous_s=rendezvous_timeout, lock_s=lock_wait, returns=returns)
+    return Limits(api_s=timeout, rendezvous_s=rendezvous_timeout, stall_s=stall, lock_s=lock_wait, returns=returns)
+
+
+def narrator_of(common: Common) -> Narrator | EventNarrator:
+    """Whoever tells what happens on standard error: words for people, a JSON object a line for programs."""
+    return EventNarrator(quiet=common.quiet) if common.json else Narrator(quiet=common.quiet)
 
 
 def show_plan(common: Common, command: str, plan: PlanReport | None) -> int:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dspark_deploy.cli.ask import asker
-from dspark_deploy.cli.bringing import bring_options, limits_of, show_pair, show_plan
-from dspark_deploy.cli.narrator import Narrator
+from dspark_deploy.cli.bringing import bring_options, limits_of, narrator_of, show_pair, show_plan
 from dspark_deploy.cli.options import Common, change_options, common_options
 from dspark_deploy.cli.workload import workload_options
 
@@ -26,6 +25,7 @@ def up(
     wish: Wish,
     timeout: float,
     rendezvous_timeout: float,
+    stall: float,
     lock_wait: float,
     dry_run: bool,
     yes: bool,
@@ -43,11 +43,11 @@ def up(
     from dspark_deploy.flow.up import bring_up, intend_up
     from dspark_deploy.remote.clock import Interruption, SystemClock
 
-    narrator = Narrator(quiet=common.quiet)
+    narrator = narrator_of(common)
     with Interruption(narrator.what_runs) as interruption:
         clock = SystemClock(interruption)
         if dry_run:
             return show_plan(common, "up", intend_up(wish, clock))
-        limits = limits_of(timeout, rendezvous_timeout, lock_wait)
+        limits = limits_of(timeout, rendezvous_timeout, stall, lock_wait)
         report = bring_up(wish, limits, narrator, clock, asker(yes=yes))
     return show_pair(common, "up", report)

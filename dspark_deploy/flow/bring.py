@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dspark_deploy.errors import (
@@ -16,12 +16,15 @@ from dspark_deploy.errors import (
     StepFailed,
 )
 from dspark_deploy.execute.journal import note, tombstones
+from dspark_deploy.facts.patches import failed
+from dspark_deploy.flow.completion import boot_notes
+from dspark_deploy.flow.minutes import Minutes
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.record import Record
 from dspark_deploy.flow.renew import Renew, never
 from dspark_deploy.flow.report import PairReport, rank_reports
 from dspark_deploy.flow.stage import Stage
-from dspark_deploy.flow.target import Target
+from dspark_deploy.flow.target import Target, plan_document
 from dspark_deploy.flow.undo import undo
 from dspark_deploy.flow.wish import Confirm, Limits
 from dspark_deploy.plan.journal import BOOTING, UNCONFIRMED, Entry, Mark
@@ -31,6 +34,7 @@ from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import attempt
 from dspark_deploy.remote.reach import answers
+from dspark_deploy.watch.boot import BootWatch
 from dspark_deploy.watch.gather import look
 
 
@@ -46,6 +50,7 @@ class Bring:
     record: Record
     remember: Callable[[], None] = lambda: None
     told: Mapping[str, Any] = field(default_factory=dict)  # what the checks said, for the record
+    basis: Mapping[str, Any] = field(default_factory=dict)  # file of the record -> what it rests on: facts
     returns: bool = True  # undo what fails; else leave the wreck for study
     renew: Renew = never
 
@@ -55,8 +60,11 @@ class Bring:
             self.observer.warn(warning)
         stage = self._bring(target)
         phases = {**(seconds or {}), **stage.seconds}
-        report = self._report(target, stage, phases)
-        self.record.outcome({"outcome": "serving", "release": target.release, "seconds": phases, **self.told})
+        report = replace(self._report(target, stage, phases), patches=stage.patches())
+        for node, outcomes in report.patches.items():
+            for each in failed(outcomes):
+                self.observer.warn(f"{node}: {each}")
+        self._keep(stage, {"outcome": "serving", "release": target.release, "seconds": phases})
         return replace(report, record=str(self.record.path))
 
     def _bring(self, target: Target) -> Stage:
@@ -85,6 +93,9 @@ class Bring:
             self.confirm(f"this ends release {target.ends}, which {target.served.pair} serves now:\n{steps}")
 
     def _take(self, target: Target) -> Stage:
+        self.record.document("plan", plan_document(target))
+        for name, document in self.basis.items():
+            self.record.document(name, document)
         stage = self._stage(target)
         try:
             stage.take(target.steps, target.files)
@@ -92,6 +103,7 @@ class Bring:
             raise
         except Interrupted as error:
             if stage.waiting:
+                self._keep(stage, {"outcome": "detached", "release": target.release})
                 raise self._detached(error, target) from error
             raise self._failed(error, stage, target) from error
         except DsparkError as error:
@@ -101,29 +113,43 @@ class Bring:
         return stage
 
     def _stage(self, target: Target) -> Stage:
-        return Stage(self.hosts, target.served, self.observer, self.clock, self.limits)
+        return Stage(self.hosts, target.served, Minutes(self.observer, self.record), self.clock, self.limits)
 
     def _failed(self, error: DsparkError, stage: Stage, target: Target) -> DsparkError:
-        """Undo it, keep both logs, note it on the nodes; the error to raise then."""
-        told = self._undone(error, target) if stage.touched else error
-        for node, watch in stage.watches.items():
-            self.record.log(node, (line.text for line in watch.lines()))
-        self.record.outcome({"outcome": told.id, "message": error.message, "release": target.release, **self.told})
+        """Say it, undo it, keep both logs, note it on the nodes; the error to raise then."""
+        if isinstance(error, LaunchFailed) and stage.boot.ranks:
+            self.observer.warn(error.message)  # at once: undoing it takes its time
+        message = error.message
+        told = self._undone(error, stage, target) if stage.touched else error
+        self._keep(stage, {"outcome": told.id, "message": message, "release": target.release})
         if stage.touched:
-            entry = self._entry(target, told.id, stage.seconds, error.message)
+            entry = self._entry(target, told.id, stage.seconds, stage.boot, message)
             self._note(note(self.hosts, target.served.pair, self.clock.shielded(), entry=entry))
-        logs = f"what the ranks printed: {self.record.path}" if stage.watches else ""
-        told.why = _lines(told.why, logs)
+        logs = f"what the ranks printed: {self.record.path}" if stage.boot.ranks else ""
+        printed = (each.printed for outcomes in stage.patches().values() for each in failed(outcomes) if each.required)
+        told.why = _lines(*printed, told.why, logs)
         return told
 
-    def _undone(self, error: DsparkError, target: Target) -> DsparkError:
+    def _keep(self, stage: Stage, outcome: Mapping[str, Any]) -> None:
+        """What becomes of the run's folder at its end."""
+        boot = stage.boot
+        if stage.touched:
+            for node, watch in boot.ranks.items():
+                self.record.log(node, (heard.line.text for heard in watch.heard()))
+        figures: dict[str, Any] = {"figures": boot.figures(), "phases": boot.seconds()} if boot.ranks else {}
+        patches = {node: [asdict(each) for each in found] for node, found in stage.patches().items()}
+        figures |= {"patches": patches} if patches else {}
+        self.record.outcome({**outcome, **figures, **self.told})
+
+    def _undone(self, error: DsparkError, stage: Stage, target: Target) -> DsparkError:
         """Take back what this run did, unless it is to be studied. Returns what is to be told then."""
         if not (self.returns or isinstance(error, Interrupted)):
             error.why = _lines(error.why, "what was started is left as it is, for study: `dspark down` ends it")
             return error
         shielded = self.clock.shielded()
         try:
-            ending = undo(self.hosts, target, self.limits, self.observer, shielded, self._marked, self.renew)
+            limits, observer, keys = self.limits, Minutes(self.observer, self.record), stage.keys_before
+            ending = undo(self.hosts, target, limits, observer, shielded, self._marked, self.renew, keys)
         except (NotAsWanted, LockLost) as unclean:
             unclean.why = _lines(f"it began with: {error.message}", unclean.why)
             return unclean
@@ -139,7 +165,7 @@ class Bring:
         return Interrupted(
             f"{error.message}: detached, both ranks of {target.served.pair} go on booting",
             why=f"release {target.release}, profile {target.served.profile}",
-            remedy="`dspark up` with the same profile waits on, `dspark logs -f` shows both, `dspark down` ends them",
+            remedy="`dspark watch` shows it from any machine and notes it once it serves, `dspark down` ends it",
         )
 
     def _report(self, target: Target, stage: Stage, seconds: Mapping[str, float]) -> PairReport:
@@ -194,7 +220,7 @@ class Bring:
         """Note a start, or one that another run began and left; a run that changed nothing leaves no trace."""
         if not stage.touched and BOOTING not in target.marks:
             return
-        entry = self._entry(target, "serving", seconds)
+        entry = self._entry(target, "serving", seconds, stage.boot)
         marks: dict[str, Mark | None] = {BOOTING: None, **{f"{UNCONFIRMED}{node}": None for node in HEAD_FIRST}}
         self._note(note(self.hosts, target.served.pair, self.clock.shielded(), entry=entry, marks=marks))
 
@@ -207,7 +233,9 @@ class Bring:
         for error in failed.values():
             self.observer.warn(f"{error.message}: the history of that node misses this run")
 
-    def _entry(self, target: Target, outcome: str, seconds: Mapping[str, float], message: str = "") -> Entry:
+    def _entry(
+        self, target: Target, outcome: str, seconds: Mapping[str, float], boot: BootWatch, message: str = ""
+    ) -> Entry:
         return Entry(
             run=self.record.path.name,
             at=self.record.began,
@@ -220,6 +248,7 @@ class Bring:
             message=message,
             seconds={name: round(value, 2) for name, value in seconds.items()},
             warnings=target.warnings,
+            **boot_notes(boot),
         )
 
 

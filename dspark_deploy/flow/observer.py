@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dspark_deploy.boot.events import Event
+from dspark_deploy.watch.progress import BootProgress
+
 
 class Observer(Protocol):
     """Narration. Standard output belongs to the report; this goes to standard error or nowhere."""
@@ -22,6 +25,14 @@ class Observer(Protocol):
 
     def note(self, text: str) -> None:
         """Something worth knowing while a step runs."""
+        ...
+
+    def progress(self, boot: BootProgress) -> None:
+        """How far both ranks are: several times a second while a boot is waited for."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """What a rank's log said: a phase, a figure, a failure. For records; progress tells it to people."""
         ...
 
     def warn(self, text: str) -> None:

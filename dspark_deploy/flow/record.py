@@ -1,7 +1,8 @@
-"""What a changing run leaves on the controller: a folder with its outcome and, where it failed, both logs."""
+"""What a changing run leaves on the controller: a folder with its plan, facts, events, both logs and its outcome."""
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
 import json
 import os
@@ -11,6 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from dspark_deploy.boot.quote import masked
+
+KEPT_EVENTS = 2000
 
 
 class Record:
@@ -22,9 +27,11 @@ class Record:
     def __init__(self, state_home: Path, pair: str, command: str, warn: Callable[[str], None]) -> None:
         self._began = datetime.now(UTC)
         self._warn = warn
+        self._warned = False
+        self._events = 0
         self.pair = pair
         self.command = command
-        self.who = f"{getpass.getuser()}@{socket.gethostname()}"
+        self.who = this_user()
         self.path = state_home / "dspark" / pair / "runs" / f"{self._began:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
     @property
@@ -42,20 +49,46 @@ class Record:
         document = {"command": self.command, "began": self.began, **facts}
         self._write("run.json", json.dumps(document, indent=2) + "\n")
 
-    def log(self, node: str, lines: Iterable[str]) -> None:
-        """Keep what a rank printed."""
-        self._write(f"{node}.log", "".join(f"{line.rstrip()}\n" for line in lines))
+    def document(self, name: str, document: Any) -> None:
+        """Keep plain data or dataclasses in a JSON file of its own."""
+        self._write(f"{name}.json", json.dumps(document, indent=2, default=_plain) + "\n")
 
-    def _write(self, name: str, text: str) -> None:
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Keep that something happened: one JSON object a line in events.jsonl. A run that says too much is cut off."""
+        self._events += 1
+        if self._events > KEPT_EVENTS:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._write("events.jsonl", json.dumps({"at": at, "event": kind, **facts}, default=_plain) + "\n", append=True)
+
+    def log(self, node: str, lines: Iterable[str]) -> None:
+        """Keep what a rank printed, the secrets that an engine prints made unreadable."""
+        self._write(f"{node}.log", "".join(f"{masked(line.rstrip())}\n" for line in lines))
+
+    def _write(self, name: str, text: str, *, append: bool = False) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            how = os.O_APPEND if append else os.O_TRUNC
+            descriptor = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | how, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            self._warn(f"the run's record can't be written to {self.path}: {error.strerror}")
+            if not self._warned:
+                self._warned = True
+                self._warn(f"the run's record can't be written to {self.path}: {error.strerror}")
+
+
+def _plain(value: Any) -> Any:
+    """What json has no form for."""
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else str(value)
+
+
+def this_user() -> str:
+    """Who runs this, as other runs are told: user@controller."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def state_home(environment: Mapping[str, str], home: Path) -> Path:
-    """Where records lie on this controller."""
-    return Path(environment.get("XDG_STATE_HOME") or home / ".local" / "state")
+    """Where records lie on this controller. XDG's rule: a relative path in the variable is none."""
+    given = Path(environment.get("XDG_STATE_HOME", ""))
+    return given if given.is_absolute() else home / ".local" / "state"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dspark_deploy.facts.node import Container
 from dspark_deploy.plan.launch import HEAD_FIRST, Step, plan_up
@@ -47,3 +48,16 @@ class Target:
         """The same, knowing that what runs does not serve: it is stopped and started again, and nobody loses it."""
         steps = plan_up(self.release, self.kept, self.situation, as_it_runs=False, utilization=self.utilization)
         return replace(self, steps=steps, ends=None, previous=None)
+
+
+def plan_document(target: Target) -> dict[str, Any]:
+    """What a run was to do, for its record."""
+    return {
+        "release": target.release,
+        "served": target.served.document(),
+        "steps": [str(step) for step in target.steps],
+        "ends": target.ends,
+        "warnings": list(target.warnings),
+        "skipped": list(target.skipped),
+        "marks": sorted(target.marks),
+    }

@@ -20,6 +20,7 @@ from dspark_deploy.flow.renew import Renew, never, renewal
 from dspark_deploy.flow.report import PairReport
 from dspark_deploy.flow.target import Target
 from dspark_deploy.flow.tombstones import heed
+from dspark_deploy.flow.untouched import untouched
 from dspark_deploy.flow.wish import Confirm, Limits, Wish
 from dspark_deploy.plan.diff import diff_files
 from dspark_deploy.plan.journal import merged
@@ -51,41 +52,60 @@ def intend_up(wish: Wish, clock: Clock) -> PlanReport:
     intention = load_intention(wish)
     with open_pair(intention.inventory, wish, clock) as hosts:
         prepared = prepare(intention, hosts, clock)
-        target = prepared.target
-        return PlanReport(
-            pair=target.served.pair,
-            profile=target.served.profile,
-            family=target.served.family,
-            release=target.release,
-            steps=tuple(map(str, target.steps)),
-            changes=changes(target.steps),
-            overrides=tuple(
-                f"{each.key} = {each.value} from {each.source} (instead of {each.replaced})"
-                for each in prepared.deployment.overrides
-            ),
-            warnings=target.warnings,
-            ends=target.ends,
-            downtime=_downtime(hosts, target, clock) if target.ends else "",
-            diffs=_diffs(hosts, target, clock) if changes(target.steps) else {},
+        overrides = tuple(
+            f"{each.key} = {each.value} from {each.source} (instead of {each.replaced})"
+            for each in prepared.deployment.overrides
         )
+        return plan_report(hosts, prepared.target, clock, overrides=overrides)
+
+
+def plan_report(
+    hosts: Mapping[str, Host], target: Target, clock: Clock, *, overrides: tuple[str, ...] = ()
+) -> PlanReport:
+    """What bringing the pair to `target` would do. The nodes are asked, and nothing is changed."""
+    return PlanReport(
+        pair=target.served.pair,
+        profile=target.served.profile,
+        family=target.served.family,
+        release=target.release,
+        steps=tuple(map(str, target.steps)),
+        changes=changes(target.steps),
+        overrides=overrides,
+        warnings=target.warnings,
+        ends=target.ends,
+        downtime=_downtime(hosts, target, clock) if target.ends else "",
+        diffs=_diffs(hosts, target, clock) if changes(target.steps) else {},
+    )
 
 
 def _diffs(hosts: Mapping[str, Host], target: Target, clock: Clock) -> dict[str, str]:
     """What changes in each node's files. Where a node keeps the serving release no more, all of them are named."""
-    pair, serving = target.served.pair, target.ends
-    found = together({node: partial(read_files, host, pair, serving or "") for node, host in hosts.items()}, clock)
-    release = target.files
-    planned = {node: {} if release is None else release.of(node) for node in hosts}
-    return {
-        node: diff_files(found[node] if serving else None, {name: file.content for name, file in files.items()})
-        for node, files in planned.items()
-    }
+    serving = _files_of(hosts, target, target.ends, clock)
+    planned = _planned(hosts, target, clock)
+    return {node: diff_files(serving[node] if target.ends else None, files) for node, files in planned.items()}
+
+
+def _planned(hosts: Mapping[str, Host], target: Target, clock: Clock) -> dict[str, dict[str, str]]:
+    """Node -> its files as they would be: those that are to be pushed, or those that it keeps."""
+    if target.files is None:
+        return {node: files or {} for node, files in _files_of(hosts, target, target.release, clock).items()}
+    return {node: {name: file.content for name, file in target.files.of(node).items()} for node in hosts}
+
+
+def _files_of(
+    hosts: Mapping[str, Host], target: Target, release: str | None, clock: Clock
+) -> dict[str, dict[str, str] | None]:
+    """Node -> its files of a release; None where it does not keep it whole."""
+    pair = target.served.pair
+    return together({node: partial(read_files, host, pair, release or "") for node, host in hosts.items()}, clock)
 
 
 def _downtime(hosts: Mapping[str, Host], target: Target, clock: Clock) -> str:
     """The last start of the same profile is the best guess at the next one."""
     history = merged(read_journals(hosts, target.served.pair, clock).values())
-    same = [each for each in history if each.outcome == "serving" and each.profile == target.served.profile]
+    # A boot that was left and noted by whoever came later has no seconds of its steps.
+    known = (each for each in history if each.outcome == "serving" and each.seconds)
+    same = [each for each in known if each.profile == target.served.profile]
     if not same:
         return "how long nothing answers then is not known: no run of this profile is on record"
     return f"nothing answers for about {sum(same[-1].seconds.values()):.0f} s, as in the run of {same[-1].at}"
@@ -125,9 +145,10 @@ class BringUp:
     def up(self) -> PairReport:
         """See bring_up."""
         began = self.clock.now()
-        prepared = prepare(self.intention, self.hosts, self.clock)
-        if heed(prepared.target.marks, self.hosts, self.record.pair, self.observer, self.clock):
+        with untouched():
             prepared = prepare(self.intention, self.hosts, self.clock)
+            if heed(prepared.target.marks, self.hosts, self.record.pair, self.observer, self.clock):
+                prepared = prepare(self.intention, self.hosts, self.clock)
         bring = Bring(
             self.limits,
             self.observer,
@@ -137,6 +158,7 @@ class BringUp:
             self.record,
             remember=partial(self._remember, prepared),
             told=prepared.told,
+            basis={"facts": prepared.facts},
             returns=self.limits.returns,
             renew=self.renew,
         )

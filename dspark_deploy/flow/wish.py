@@ -33,5 +33,6 @@ class Limits:
 
     api_s: float = 40 * 60.0  # published boots take 5 to 12 minutes, a cold kernel cache more
     rendezvous_s: float = 120.0
+    stall_s: float = 15 * 60.0  # without any sign of work by either rank
     lock_s: float = 0.0  # while another run changes the pair
     returns: bool = True  # undo what fails and bring back what served; else leave it for study

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 BOOTING = "booting"  # mark: a run detached while this release was booting
+AGREED, DIFFERED = "parity", "parity-lost"  # marks: what a comparison of the ranks said; `reason` is ranks_word
 UNCONFIRMED = "unconfirmed-"  # mark + node: a stop there could not be confirmed (a tombstone)
 
 
@@ -24,8 +25,9 @@ class Entry:
     family: str | None = None
     message: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)  # phase -> seconds
-    kv_cache_tokens: int | None = None
+    kv_cache_tokens: int | None = None  # the KV pool that the boot announced
     warnings: tuple[str, ...] = ()
+    phases: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # node -> phase of its boot -> seconds
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -58,7 +60,7 @@ class Journal:
 
 def parse_journal(document: Mapping[str, Any]) -> Journal:
     """What a node told. Entries and marks of another shape, by another version of dspark, are passed over."""
-    entries = (_of(Entry, each) for each in document["history"])
+    entries = (_of(Entry, _readable(each)) for each in document["history"])
     marks = {name: _of(Mark, each) for name, each in document["marks"].items()}
     return Journal(
         history=tuple(entry for entry in entries if entry is not None),
@@ -89,10 +91,42 @@ def detached(journals: Iterable[Journal], release: str | None) -> Mark | None:
     return next((mark for mark in marks if mark is not None and mark.release == release), None)
 
 
+def ranks_word(*ranks: tuple[str, str | None]) -> str:
+    """What a comparison of ranks is remembered by: (container's id, when it was started) of each."""
+    return " ".join(f"{container[:12]}@{started_at}" for container, started_at in ranks)
+
+
+def compared(journals: Iterable[Journal], ranks: str) -> tuple[str | None, str | None]:
+    """When these very ranks (see ranks_word) were last found to agree, and to differ since; None: never."""
+    journals = tuple(journals)
+    agreed, differed = (_last(journals, name, ranks) for name in (AGREED, DIFFERED))
+    return agreed, differed
+
+
 def before(history: Iterable[Entry], current: str | None) -> str | None:
     """The release that served last before `current`; None where none did."""
     served = [entry.release for entry in history if entry.outcome == "serving" and entry.release]
     return next((release for release in reversed(served) if release != current), None)
+
+
+def _last(journals: Iterable[Journal], name: str, reason: str) -> str | None:
+    """When a mark with this reason was set last."""
+    marks = (journal.marks.get(name) for journal in journals)
+    return max((mark.at for mark in marks if mark is not None and mark.reason == reason), default=None)
+
+
+def _readable(document: Any) -> Any:
+    """An entry without those of its figures that have another shape than ours."""
+    if not isinstance(document, dict):
+        return None
+    strange = {name for name in ("seconds", "phases") if not isinstance(document.get(name, {}), dict)}
+    if "phases" not in strange and not all(map(_are_seconds, document.get("phases", {}).values())):
+        strange.add("phases")
+    return {name: value for name, value in document.items() if name not in strange}
+
+
+def _are_seconds(phases: Any) -> bool:
+    return isinstance(phases, dict) and all(isinstance(seconds, int | float) for seconds in phases.values())
 
 
 def _of(kind: type[Any], document: Any) -> Any:

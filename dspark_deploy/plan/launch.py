@@ -25,6 +25,24 @@ class PushRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveKey:
+    """Make the head keep the API key that its container is started with. The key itself is in no plan."""
+
+    def __str__(self) -> str:
+        return "give the head its API key"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeKey:
+    """Remove the API key that `node` keeps: nothing there needs it any more."""
+
+    node: str
+
+    def __str__(self) -> str:
+        return f"take the API key off the {self.node}"
+
+
+@dataclass(frozen=True, slots=True)
 class StopRank:
     """End `container` on `node`, confirm that it is gone, remove it."""
 
@@ -83,7 +101,8 @@ class Prove:
         return "prove it with two requests"
 
 
-Step = PushRelease | StopRank | AwaitMemory | StartRank | AwaitRendezvous | AwaitApi | Prove
+KeyStep = GiveKey | TakeKey
+Step = PushRelease | GiveKey | TakeKey | StopRank | AwaitMemory | StartRank | AwaitRendezvous | AwaitApi | Prove
 
 
 def plan_start(release: str) -> tuple[Step, ...]:
@@ -120,12 +139,14 @@ def plan_up(
     *,
     as_it_runs: bool,
     utilization: float | None = None,
+    keys: tuple[KeyStep, ...] = (),
 ) -> tuple[Step, ...]:
     """What brings the pair from `situation` to serving `release`. `kept` are the releases each node holds whole.
 
     `as_it_runs` says that what runs is this release on the image that the tag names now, and not broken: then
     nothing is changed, the wait and the proof alone remain. `utilization` of each node's memory has to be there once a
-    running rank was stopped; None asks for none.
+    running rank was stopped; None asks for none. `keys` bring the nodes' API key to what the release needs, once what
+    ran with another one has been stopped: whatever goes wrong then is undone with it.
     """
     if as_it_runs:
         return (AwaitApi(), Prove())
@@ -133,12 +154,12 @@ def plan_up(
     push = (PushRelease(lacking, release),) if lacking else ()
     ran = any(situation.alive(node) for node in HEAD_FIRST)
     memory = (AwaitMemory(utilization),) if ran and utilization is not None else ()
-    return (*push, *plan_stop(situation), *memory, *plan_start(release))
+    return (*push, *plan_stop(situation), *keys, *memory, *plan_start(release))
 
 
 def changes(steps: tuple[Step, ...]) -> bool:
     """Whether any of `steps` would change a node."""
-    return any(isinstance(step, PushRelease | StopRank | StartRank) for step in steps)
+    return any(isinstance(step, PushRelease | GiveKey | TakeKey | StopRank | StartRank) for step in steps)
 
 
 def _stops(situation: Situation) -> Iterator[StopRank]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,20 +10,18 @@ from typing import Any
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.changes import fingerprints
 from dspark_deploy.checks.layout import layout_of, look_at, look_for
-from dspark_deploy.checks.link import NODES, Ends, used_rails
+from dspark_deploy.checks.link import NODES, used_rails
 from dspark_deploy.errors import DsparkError, NodeUnreachable
-from dspark_deploy.facts.link import Heard, parse_heard
 from dspark_deploy.facts.node import Image, Look, NodeFacts
 from dspark_deploy.facts.parse import parse_look
 from dspark_deploy.plan.resolve import Workload
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.parallel import attempt
+from dspark_deploy.watch.link import listeners
 
 LOOK_S = 60  # a container is made, which waits for a disk at most
-LINK_S = 15  # the program ends itself well before
 OF_THE_LINK = ("boot", "interface", "address", "MTU", "HCA")  # of a fingerprint
-PORTS = range(49152, 60000)  # above those that servers use; the kernel's own choice begins lower
 
 
 def look_deeper(case: Case, hosts: Mapping[str, Host], clock: Clock, *, link: bool) -> Case:
@@ -38,14 +34,7 @@ def look_deeper(case: Case, hosts: Mapping[str, Host], clock: Clock, *, link: bo
         calls["look", node] = partial(_look, hosts[node], request)
     rails = used_rails(case) if link else ()
     if rails and set(NODES) <= set(hosts):
-        token = secrets.token_hex(8)
-        ports = random.sample(PORTS, len(rails))
-        for side, node in enumerate(NODES):
-            request = {
-                "token": token,
-                "links": [_end(rail, port, side) for rail, port in zip(rails, ports, strict=True)],
-            }
-            calls["link", node] = partial(_link, hosts[node], request)
+        calls |= {("link", node): listen for node, listen in listeners(hosts, rails).items()}
     return _with(case, attempt(calls, clock)) if calls else case
 
 
@@ -65,20 +54,6 @@ def _is_another(known: NodeFacts, image: Image, workload: Workload) -> bool:
 
 def _look(host: Host, request: Mapping[str, Any]) -> Look:
     return parse_look(host.call("look", request, timeout_s=LOOK_S))
-
-
-def _end(rail: Ends, port: int, side: int) -> dict[str, Any]:
-    return {
-        "interface": rail.interfaces[side],
-        "address": rail.addresses[side],
-        "peer": rail.addresses[1 - side],
-        "port": port,
-        "size": rail.size,
-    }
-
-
-def _link(host: Host, request: Mapping[str, Any]) -> tuple[Heard, ...]:
-    return parse_heard(host.call("link", request, timeout_s=LINK_S))
 
 
 def _with(case: Case, outcomes: Mapping[tuple[str, str], Any]) -> Case:

@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from dspark_deploy.errors import LaunchFailed
+from dspark_deploy.errors import KeyRefused, LaunchFailed
 from dspark_deploy.plan.served import Served
 from dspark_deploy.remote.clock import Clock
+from dspark_deploy.remote.parallel import alongside
 from dspark_deploy.remote.served import HTTP_OK, Api, NoAnswer
 from dspark_deploy.watch.rank import RankWatch
+from dspark_deploy.watch.verdict import last_lines
 
-FIRST_TURN_S = 0.03
-LAST_TURN_S = 1.0
+FIRST_ASK_S = 0.03
+LAST_ASK_S = 1.0
 GROWTH = 1.15
-SAY_EVERY_S = 10
+TURN_S = 0.2  # a line that ends the wait is to be told within a second
 
 
 def await_api(
     api: Api,
     served: Served,
-    watches: Sequence[RankWatch],
+    ranks: Mapping[str, RankWatch],
+    turn: Callable[[], None],
     clock: Clock,
-    say: Callable[[str], None],
     *,
     limit_s: float,
 ) -> None:
     """Return once /v1/models names the served model at its length.
 
-    Raises LaunchFailed when a rank dies, another model answers, or `limit_s` is over. Never silent for long: `say`
-    is told what is waited for.
+    `turn` judges both ranks meanwhile, and raises when one fails. Raises LaunchFailed when another model answers, or
+    `limit_s` is over.
     """
     started = clock.now()
-    said, turn_s = started, FIRST_TURN_S
+    ask_s, next_ask = FIRST_ASK_S, started
     while True:
-        check_all(watches)
-        models = served_models(api)
-        if models is not None:
-            judge_models(models, served)
-            return
-        now = clock.now()
-        if now - started > limit_s:
-            raise _too_long(served, watches, limit_s)
-        if now - said >= SAY_EVERY_S:
-            say(f"{now - started:.0f} s: {last_words(watches)}")
-            said = now
-        clock.sleep(turn_s)
-        turn_s = min(turn_s * GROWTH, LAST_TURN_S)
+        turn()
+        if clock.now() >= next_ask:
+            models = alongside(partial(_models, api), turn, clock, turn_s=TURN_S)
+            if models is not None:
+                judge_models(models, served)
+                return
+            next_ask = clock.now() + ask_s
+            ask_s = min(ask_s * GROWTH, LAST_ASK_S)
+        if clock.now() - started > limit_s:
+            raise _too_long(served, ranks, limit_s)
+        clock.sleep(min(ask_s, TURN_S))
+
+
+def _models(api: Api) -> dict[str, int | None] | None:
+    """What it serves. A start gives its own key to what it starts: what refuses that is not what was started."""
+    try:
+        return served_models(api)
+    except KeyRefused as error:
+        raise LaunchFailed(error.message, remedy=error.remedy, node="head") from error
 
 
 def served_models(api: Api) -> dict[str, int | None] | None:
@@ -82,31 +91,10 @@ def judge_models(models: dict[str, int | None], served: Served) -> None:
         )
 
 
-def _too_long(served: Served, watches: Sequence[RankWatch], limit_s: float) -> LaunchFailed:
+def _too_long(served: Served, ranks: Mapping[str, RankWatch], limit_s: float) -> LaunchFailed:
     return LaunchFailed(
         f"head: the API did not answer on port {served.port} within {limit_s:.0f} s, both ranks still run",
-        why="\n".join(f"{watch.node}: {watch.tail(1)}" for watch in watches),
+        why="\n".join(f"{node}: {last_lines(rank, 1)}" for node, rank in ranks.items()),
         remedy="raise --timeout if the last lines show progress, else mend what they name",
         node="head",
     )
-
-
-# What a rank says that ends because its peer did: the echo, not the cause.
-ECHOES = ("recvValue failed", "Connection was likely closed", "Connection reset by peer")
-
-
-def check_all(watches: Sequence[RankWatch]) -> None:
-    """Raise LaunchFailed for the rank that died. Where both did, for the one that does not only tell of the other."""
-    deaths: list[LaunchFailed] = []
-    for watch in watches:
-        try:
-            watch.check()
-        except LaunchFailed as death:
-            deaths.append(death)
-    if deaths:
-        raise min(deaths, key=lambda death: any(echo in death.why for echo in ECHOES))
-
-
-def last_words(watches: Sequence[RankWatch]) -> str:
-    """Each rank's last line, for a wait that has to say what it waits for."""
-    return " | ".join(f"{watch.node}: {watch.tail(1)[-100:] or 'nothing yet'}" for watch in watches)

@@ -137,3 +137,13 @@ def test_without_progress_bars_are_no_events(rules: Rules) -> None:
     bar = b"(Worker_TP0 pid=1) \rLoading safetensors checkpoint shards:  50% Completed | 24/48 [\n"
     assert len(BootReader(rules, "head").feed(bar)) == 2
     assert len(BootReader(rules, "head", progress=False).feed(bar)) == 1
+
+
+def test_what_a_patch_of_the_users_own_prints_is_no_sign_of_failure_but_its_end_of_the_start_is(read: Read) -> None:
+    said = "dspark patch: 1-recipe/hotfix-x.sh: "
+    events, _ = read(f"{said}| FATAL: anchor not found", f"{said}failed (exit 1, optional)")
+    assert events == []
+    events, _ = read(
+        "dspark patch: FATAL: 1-recipe/hotfix-x.sh is required, and failed with exit code 7: vllm is not started"
+    )
+    assert [event.signature for event in events if isinstance(event, Found)] == ["patch-refused"]

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from dspark_deploy.plan.journal import Entry, Journal, Mark, before, merged, parse_journal, unconfirmed
+from dspark_deploy.plan.journal import (
+    AGREED,
+    DIFFERED,
+    Entry,
+    Journal,
+    Mark,
+    before,
+    compared,
+    merged,
+    parse_journal,
+    ranks_word,
+    unconfirmed,
+)
 
 
 def entry(run: str, release: str = "a", outcome: str = "serving", **changes: Any) -> Entry:
@@ -50,3 +62,27 @@ def test_what_another_version_wrote_is_passed_over() -> None:
 def test_tombstones_name_their_nodes() -> None:
     told = journal(**{"unconfirmed-worker": Mark("t", "w", reason="no route"), "booting": Mark("t", "w")})
     assert unconfirmed((told, journal())) == {"worker": Mark("t", "w", reason="no route")}
+
+
+def test_the_phases_of_a_boot_go_through_json_and_another_versions_are_passed_over() -> None:
+    known = entry("01", phases={"head": {"weights": 141.7}}, kv_cache_tokens=2493464)
+    strange = [
+        {**entry(f"0{number}").document(), "phases": each} for number, each in ((2, [1]), (3, {"head": {"a": "b"}}))
+    ]
+    parsed = parse_journal({"history": [known.document(), *strange], "marks": {}, "releases": {}})
+    assert [each.phases for each in parsed.history] == [{"head": {"weights": 141.7}}, {}, {}]
+
+
+def test_an_entry_of_an_older_version_has_no_phases() -> None:
+    old = {name: value for name, value in entry("01").document().items() if name != "phases"}
+    assert parse_journal({"history": [old], "marks": {}, "releases": {}}).history[0].phases == {}
+
+
+def test_a_comparison_of_ranks_speaks_of_those_very_ranks_alone() -> None:
+    now = ranks_word(("a" * 64, "2026-09-01T10:00:00Z"), ("b" * 64, "2026-09-01T09:59:00Z"))
+    restarted = ranks_word(("a" * 64, "2026-09-01T12:00:00Z"), ("b" * 64, "2026-09-01T09:59:00Z"))
+    head = journal(**{AGREED: Mark("10:05", "w", reason=now), DIFFERED: Mark("10:09", "w", reason=now)})
+    worker = journal(**{AGREED: Mark("10:02", "w", reason=now)})
+    assert compared((head, worker), now) == ("10:05", "10:09")
+    assert compared((worker,), now) == ("10:02", None)
+    assert compared((head, worker), restarted) == (None, None)
