@@ -62,10 +62,10 @@ def doctor(
     if common.json:
         result = {name: getattr(report, name) for name in report.__dataclass_fields__ if name != "unreachable"}
         print_envelope("doctor", code, result=result, warnings=report.warnings, errors=report.unreachable)
+        for error in report.unreachable:
+            click.echo(error_text(error), err=True)
     else:
-        click.echo(report_text(report))
-    for error in report.unreachable:
-        click.echo(error_text(error), err=True)
+        click.echo(report_text(report))  # whose first findings are the nodes that were not reached
     return code
 
 

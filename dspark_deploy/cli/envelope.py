@@ -13,6 +13,7 @@ import click
 from dspark_deploy.errors import DsparkError, ExitCode
 
 SCHEMA = 1
+FOLLOWING = frozenset({"watch", "logs"})  # commands that print one object a line: their envelope is a line too
 
 
 def print_envelope(
@@ -22,8 +23,9 @@ def print_envelope(
     result: Any = None,
     warnings: Sequence[str] = (),
     errors: Sequence[DsparkError] = (),
+    line: bool = False,
 ) -> None:
-    """Print the envelope of a command that ended with `code`."""
+    """Print the envelope of a command that ended with `code`; in one line where it is one of many."""
     document = {
         "schema": SCHEMA,
         "command": command,
@@ -33,7 +35,7 @@ def print_envelope(
         "warnings": list(warnings),
         "errors": [_error(error) for error in errors],
     }
-    click.echo(json.dumps(document, indent=2))
+    click.echo(json.dumps(document, indent=None if line or command in FOLLOWING else 2))
 
 
 def plain(value: Any) -> Any:

@@ -28,7 +28,7 @@ SHOWN_FIGURES = {
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE [FILE]]")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE [FILE] | RUN]")
 @common_options
 def explain(common: Common, files: tuple[Path, ...]) -> int:
     """Name the cause in any log of a boot: a file, two files (one of each rank), or what is piped in.
@@ -36,6 +36,7 @@ def explain(common: Common, files: tuple[Path, ...]) -> int:
     \b
       dspark explain head.log worker.log
       docker logs vllm-dspark-1 2>&1 | dspark explain
+      dspark explain 20260901T101530-a1b2c3      what a run of this machine kept; `last` is the newest
 
     Needs no inventory and no node: a colleague's log will do, as docker, compose or dspark printed it, packed with gzip
     too. When both ranks failed, the cause is told apart from the other rank's complaint about it. Failures are those
@@ -45,13 +46,31 @@ def explain(common: Common, files: tuple[Path, ...]) -> int:
     """
     from dspark_deploy.flow.explain import explain_logs
 
-    report = explain_logs(_sources(files))
+    report = explain_logs(_sources(_of_run(common, files)))
     code = ExitCode.OK if report.understood else ExitCode.NOT_AS_WANTED
     if common.json:
         print_envelope("explain", code, result=report)
     else:
         click.echo("\n".join(_lines(report)))
     return code
+
+
+def _of_run(common: Common, files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The logs of a run, where a run or its folder is named; else the files as they are."""
+    from dspark_deploy.flow.runs import LOGS, is_run_id, logs_of_run
+
+    if len(files) != 1 or files[0].is_file():
+        return files
+    (only,) = files
+    if not only.is_dir():
+        return logs_of_run(common.wish(), str(only)) if is_run_id(str(only)) else files
+    kept = tuple(only / name for name in LOGS.values() if (only / name).is_file())
+    if not kept:
+        raise ConfigError(
+            f"{only} is a folder, and holds no {' or '.join(LOGS.values())}",
+            remedy="name the log itself, the head's and the worker's, or a run (`dspark history`)",
+        )
+    return kept
 
 
 def _sources(files: tuple[Path, ...]) -> list[LogFile]:

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import click
 from dspark_deploy import __version__
 from dspark_deploy.cli.envelope import print_envelope
 from dspark_deploy.cli.options import Common, common_options
+from dspark_deploy.cli.output import OutputFailed, checked_output, give_up_output
 from dspark_deploy.cli.text import error_text
-from dspark_deploy.errors import ConfigError, DsparkError, ExitCode
+from dspark_deploy.errors import ConfigError, DsparkError, ExitCode, Interrupted
 
 
 class Commands(click.Group):
@@ -49,42 +51,64 @@ def cli(context: click.Context, common: Common) -> None:
     context.obj = common
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code. Nothing above this sees an exception."""
+def main(arguments: list[str] | None = None, *, program: str = "dspark") -> int:
+    """Run one command line and return its exit code. Nothing above this sees an exception.
+
+    `program` is what stands before those arguments where they are typed.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
-    as_json = _wants_json(arguments)
     try:
-        code = cli.main(args=arguments, prog_name="dspark", standalone_mode=False)
+        with checked_output():
+            return _run(arguments, program, as_json=_wants_json(arguments))
+    except OutputFailed as error:  # also while another error was told
+        give_up_output()
+        _say(error)
+        return error.code
+
+
+def _run(arguments: list[str], program: str, *, as_json: bool) -> int:
+    try:
+        code = cli.main(args=arguments, prog_name=program, standalone_mode=False)
+    except OutputFailed:
+        raise
     except DsparkError as error:
         return _failed(error, arguments, as_json=as_json)
     except click.ClickException as error:
         return _usage(error, arguments, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted: nothing was changed", err=True)
-        return ExitCode.INTERRUPTED
+        interrupted = Interrupted("interrupted: nothing was changed", remedy="run the command again when you want it")
+        return _failed(interrupted, arguments, as_json=as_json)
     except SystemExit:
         code = ExitCode.OK  # click's own answer to a reader of standard output that has gone: `dspark logs | head`
     except BrokenPipeError:
-        # The reader of `dspark logs | head` has gone. Python would complain once more while it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+        give_up_output()  # likewise, met elsewhere
+        code = ExitCode.OK
     except Exception as error:  # noqa: BLE001  the one place that turns a fault of ours into a report instead of a wall of text
         return _bug(error, arguments, as_json=as_json)
     return code if isinstance(code, int) else ExitCode.OK
 
 
 def _failed(error: DsparkError, arguments: list[str], *, as_json: bool) -> int:
+    """Told to people first: where standard output takes nothing, they know all the same."""
+    _say(error)
     if as_json:
         print_envelope(_command(arguments), error.code, errors=[error])
-    click.echo(error_text(error), err=True)
     return error.code
 
 
+def _say(error: DsparkError) -> None:
+    with suppress(OSError):  # standard error may lie on a full disk too: the exit code tells it then
+        click.echo(error_text(error), err=True)
+
+
 def _usage(error: click.ClickException, arguments: list[str], *, as_json: bool) -> int:
+    with suppress(OSError):
+        error.show()
     if as_json:
-        known = ConfigError(error.format_message(), remedy="`dspark --help` lists commands and options")
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        path = context.command_path if context else "dspark"
+        known = ConfigError(error.format_message(), remedy=f"`{path} --help` lists what can be said")
         print_envelope(_command(arguments), ExitCode.USAGE, errors=[known])
-    error.show()
     return ExitCode.USAGE
 
 
@@ -98,10 +122,7 @@ def _bug(error: Exception, arguments: list[str], *, as_json: bool) -> int:
         f"a fault in dspark itself: {type(error).__name__}: {error}",
         remedy=f"please report it with {Path(name)} attached; `dspark status` shows how the pair was left",
     )
-    if as_json:
-        print_envelope(_command(arguments), ExitCode.BUG, errors=[fault])
-    click.echo(error_text(fault), err=True)
-    return ExitCode.BUG
+    return _failed(fault, arguments, as_json=as_json)
 
 
 class _Fault(DsparkError):

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dspark_deploy.cli.status_rows import rank_sentence
+
 if TYPE_CHECKING:
     from dspark_deploy.errors import DsparkError
     from dspark_deploy.flow.down import DownReport
-    from dspark_deploy.flow.report import PairReport, RankReport
+    from dspark_deploy.flow.report import PairReport
     from dspark_deploy.flow.up import PlanReport
 
 GOOD, BAD = "green", "red"
@@ -25,11 +27,6 @@ def error_text(error: DsparkError) -> str:
         lines += [f"  why: {first}", *(f"       {line}" for line in rest)]
     lines.append(f"  -> {error.remedy}")
     return "\n".join(lines)
-
-
-def pair_text(report: PairReport) -> str:
-    """`status`, and the end of `up`."""
-    return "\n".join(_pair(report))
 
 
 def served_text(report: PairReport) -> str:
@@ -80,27 +77,9 @@ def _pair(report: PairReport) -> Iterator[str]:
     if report.served_name:
         yield f"  model     {report.served_name}, {report.max_model_len} tokens"
     for rank in report.ranks:
-        yield f"  {rank.node:<8}  {_rank(rank)}"
+        yield f"  {rank.node:<8}  {rank_sentence(rank)}"
     if report.detail and (report.state != "serving" or report.owed):
         yield f"  -> {report.detail}"
-
-
-def _rank(rank: RankReport) -> str:
-    if rank.container is None:
-        return f"rank {rank.rank} {rank.state}" + (f": {rank.detail}" if rank.detail else "")
-    parts = [f"rank {rank.rank} {rank.state}"]
-    if rank.exit_code is not None:
-        parts.append(f"with exit code {rank.exit_code}")
-    if rank.started_at:
-        parts.append(
-            f"since {rank.started_at[:19]}Z" if rank.state == "running" else f"started {rank.started_at[:19]}Z"
-        )
-    if rank.restarts:
-        parts.append(f"({rank.restarts} restarts)")
-    parts.append(f"in {rank.container}")
-    if rank.detail:
-        parts.append(f"({rank.detail})")
-    return " ".join(parts)
 
 
 def _how_to_call(report: PairReport) -> Iterator[str]:
@@ -124,6 +103,11 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
+
+
+def broken_lines(broken: Mapping[str, DsparkError]) -> list[str]:
+    """Data files that can't be read, by name, under a list of those that can."""
+    return [f"{name} is broken: {each.message} -> {each.remedy}" for name, each in broken.items()]
 
 
 def values_text(title: str, values: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> str:

@@ -6,12 +6,15 @@ The same thing gets the same new name wherever it stands, so that what the check
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 HIDDEN = "[redacted]"
+MASK = "***"
 SECRET_NAME = re.compile(r"token|secret|password|passwd|api_?key|credential|authorization", re.IGNORECASE)
 SECRETS = re.compile(
     r"hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{8,}|nvapi-[\w-]{8,}|AKIA[A-Z0-9]{12,}"
@@ -50,6 +53,13 @@ class Redaction:
             part = rf"(?<=/){user}(?=/|$)|" if text.startswith("/") else ""
             text = re.sub(rf"{part}\b{user}(?=@)|(?<= of ){user}$", new, text)
         return SECRETS.sub(HIDDEN, text)
+
+
+def masked(text: str, secret: str) -> str:
+    """`text` with MASK wherever it holds `secret`: as it is, in a URL, or in JSON."""
+    for form in {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}:
+        text = text.replace(form, MASK)
+    return text
 
 
 def redaction_of(node: str, document: Mapping[str, Any]) -> Redaction:

@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dspark_deploy.capacity.measurements import load_measurements
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.every import judge
 from dspark_deploy.checks.finding import Finding, failures
 from dspark_deploy.checks.layout import look_for
+from dspark_deploy.checks.patches import targets
 from dspark_deploy.errors import DsparkError, NodeUnreachable
 from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.flow.catalogue import catalogue_of
@@ -110,13 +112,35 @@ def _look(
     """The case, and what is said of the model's cache. A node that can't tell is no reason to ask the other nothing."""
     paths = paths_of(inventory)
     images = intention.images if intention else ()
-    wanted = look_for(intention.workload.family) if intention else None
+    wanted = None
+    if intention is not None:
+        also = targets(intention.inventory, intention.workload)
+        wanted = look_for(intention.workload.family, also=also)
     asked = partial(probe, pair=inventory.name, images=images, ports=ports_of(inventory), look_for=wanted)
     work: dict[str, Any] = {node: partial(asked, host, paths=paths[node]) for node, host in hosts.items()}
     if intention is not None and hosts:
         work["cache"] = partial(caches_of, intention, hosts, clock)
     outcomes = attempt(work, clock)
     caches = outcomes.pop("cache", None)
+    facts, silent = _told(outcomes, unreachable)
+    catalogue = intention.catalogue if intention else catalogue_of(wish)
+    case = Case(
+        inventory,
+        facts,
+        catalogue,
+        intention.workload if intention else None,
+        unreachable=silent,
+        measured=load_measurements(),
+        boots=intention.boots if intention else (),
+    )
+    case = look_deeper(case, hosts, clock, link=True)
+    return case, () if intention is None or caches is None else _cache(intention, case, caches)
+
+
+def _told(
+    outcomes: Mapping[str, Any], unreachable: Mapping[str, NodeUnreachable]
+) -> tuple[dict[str, NodeFacts], dict[str, DsparkError]]:
+    """The facts of the nodes that told theirs, and why the others did not."""
     facts: dict[str, NodeFacts] = {}
     silent: dict[str, DsparkError] = dict(unreachable)
     for node, outcome in outcomes.items():
@@ -126,10 +150,7 @@ def _look(
             raise outcome
         else:
             facts[node] = outcome
-    catalogue = intention.catalogue if intention else catalogue_of(wish)
-    case = Case(inventory, facts, catalogue, intention.workload if intention else None, unreachable=silent)
-    case = look_deeper(case, hosts, clock, link=True)
-    return case, () if intention is None or caches is None else _cache(intention, case, caches)
+    return facts, silent
 
 
 def _cache(intention: Intention, case: Case, caches: Any) -> tuple[Finding, ...]:

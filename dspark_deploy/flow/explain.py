@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -99,6 +100,7 @@ def explain_logs(files: Sequence[LogFile]) -> ExplainReport:
     )
 
 
+@cache
 def bundled_rules() -> Rules:
     """The signatures that travel with dspark, compiled."""
     return compile_rules(load_signatures(data_folder("profiles") / "signatures.yaml"))

@@ -10,6 +10,7 @@ from dspark_deploy.execute.journal import read_journals
 from dspark_deploy.execute.lock import locked
 from dspark_deploy.flow.bring import Bring
 from dspark_deploy.flow.intention import load_inventory_of
+from dspark_deploy.flow.key import key_change
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import open_pair, reach_pair
 from dspark_deploy.flow.record import Record, state_home
@@ -17,6 +18,8 @@ from dspark_deploy.flow.renew import renewal
 from dspark_deploy.flow.report import PairReport
 from dspark_deploy.flow.target import Previous, Target
 from dspark_deploy.flow.tombstones import heed
+from dspark_deploy.flow.untouched import untouched
+from dspark_deploy.flow.up import PlanReport, plan_report
 from dspark_deploy.flow.wish import Confirm, Limits, Wish
 from dspark_deploy.plan.journal import Entry, Journal, before, merged
 from dspark_deploy.plan.launch import HEAD_FIRST, plan_up
@@ -24,6 +27,7 @@ from dspark_deploy.plan.served import Served
 from dspark_deploy.plan.situation import Situation
 from dspark_deploy.remote.clock import Clock
 from dspark_deploy.remote.host import Host
+from dspark_deploy.settings import API_KEY
 from dspark_deploy.strict import nearest
 from dspark_deploy.watch.gather import look
 
@@ -72,18 +76,40 @@ def roll_back(
         return bring.to(prepare_rollback(hosts, inventory.name, release, observer, guarded))
 
 
+@untouched()
+def intend_rollback(wish: Wish, release: str | None, clock: Clock) -> PlanReport:
+    """The steps that `roll_back` would take, through the same code, and none of them taken."""
+    inventory = load_inventory_of(wish)
+    with open_pair(inventory, wish, clock) as hosts:
+        journals = read_journals(hosts, inventory.name, clock)
+        return plan_report(hosts, rollback_target(hosts, inventory.name, release, journals, clock), clock)
+
+
+@untouched()
 def prepare_rollback(
     hosts: Mapping[str, Host], pair: str, release: str | None, observer: Observer, clock: Clock
 ) -> Target:
     """The steps to a release that both nodes keep. Changes nothing but stops that an earlier run still owes."""
     journals = read_journals(hosts, pair, clock)
-    marks = frozenset(name for journal in journals.values() for name in journal.marks)
-    heed(marks, hosts, pair, observer, clock)
+    heed(_marks(journals), hosts, pair, observer, clock)
+    return rollback_target(hosts, pair, release, journals, clock)
+
+
+def rollback_target(
+    hosts: Mapping[str, Host], pair: str, release: str | None, journals: Mapping[str, Journal], clock: Clock
+) -> Target:
+    """The steps to a release that both nodes keep. Changes nothing."""
     situation = look(hosts, pair, clock)
     wanted = _wanted(release, journals, situation)
     served = _served(wanted, journals)
     _need_image(hosts, served)
-    as_it_runs = situation.release == wanted
+    if served.keyed and hosts["head"].api_key is None:
+        raise ConfigError(
+            f"release {wanted} asks for an API key, and none is given",
+            remedy=f"name its file as api.key_file in the inventory, or set {API_KEY}",
+        )
+    keys = key_change(hosts, pair, keyed=served.keyed, head=situation.alive("head"))
+    as_it_runs = situation.release == wanted and not keys.stale
     kept = {node: tuple(journal.releases) for node, journal in journals.items()}
     return Target(
         release=wanted,
@@ -92,12 +118,18 @@ def prepare_rollback(
         kept=kept,
         situation=situation,
         # What serves was given about as much: the release's own share is not kept with it.
-        steps=plan_up(wanted, kept, situation, as_it_runs=as_it_runs, utilization=situation.utilization),
+        steps=plan_up(
+            wanted, kept, situation, as_it_runs=as_it_runs, utilization=situation.utilization, keys=keys.steps
+        ),
         utilization=situation.utilization,
         ends=None if as_it_runs else situation.release,
         previous=None if as_it_runs else _previous(situation.release, journals),
-        marks=marks,
+        marks=_marks(journals),
     )
+
+
+def _marks(journals: Mapping[str, Journal]) -> frozenset[str]:
+    return frozenset(name for journal in journals.values() for name in journal.marks)
 
 
 def _wanted(release: str | None, journals: Mapping[str, Journal], situation: Situation) -> str:

@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import heapq
-import queue
-import re
-import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 
-from dspark_deploy.errors import DsparkError, NotAsWanted
+from dspark_deploy.errors import NotAsWanted
+from dspark_deploy.flow.follow import follow_logs
 from dspark_deploy.flow.intention import load_inventory_of
 from dspark_deploy.flow.pair import reach_pair
+from dspark_deploy.flow.ranklines import LogQuery, RankLine, Source, newest, said, source_of
 from dspark_deploy.flow.wish import Wish
-from dspark_deploy.plan.launch import HEAD_FIRST
-from dspark_deploy.plan.situation import ALIVE
 from dspark_deploy.remote.clock import Clock
-from dspark_deploy.remote.host import Host, LogLine
-
-TURN_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class LogQuery:
-    """Which lines. `since_s` counts back from each node's own now, so that clocks need not agree."""
-
-    nodes: tuple[str, ...] = HEAD_FIRST
-    follow: bool = False
-    since_s: float | None = None
-    tail: int | None = None  # lines of each rank; None: all
-    pattern: re.Pattern[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RankLine:
-    """One line and where it comes from. `at` is RFC 3339, by the node's clock."""
-
-    node: str
-    at: str
-    text: str
+from dspark_deploy.remote.host import Engine, Host
+from dspark_deploy.remote.parallel import together
 
 
 def read_logs(wish: Wish, query: LogQuery, clock: Clock) -> Iterator[RankLine]:
-    """The lines, oldest first; with `follow` as they come, until both ranks end.
+    """The lines, oldest first; with `follow` as they come, until no asked rank has run for `new_rank_s`.
 
     Raises NotAsWanted where no asked rank has a container. A node that can't be reached is an error only when its
     rank was asked for by name; else it is told as a line of its own.
@@ -53,24 +29,26 @@ def read_logs(wish: Wish, query: LogQuery, clock: Clock) -> Iterator[RankLine]:
             if query.nodes == (node,) or not reached.hosts:
                 raise error
             if node in query.nodes:
-                yield RankLine(node, "", f"[dspark: not reached: {error.message}]")
-        hosts = {node: host for node, host in reached.hosts.items() if node in query.nodes}
-        sources = _sources(hosts, inventory.name, query)
-        lines = _live(sources, clock) if query.follow else heapq.merge(*sources.values(), key=lambda line: line.at)
-        for line in lines:
-            if query.pattern is None or query.pattern.search(line.text):
-                yield line
+                yield said(node, f"not reached: {error.message}")
+        sources = sources_of(reached.hosts, inventory.name, query.nodes, clock)
+        if query.follow:
+            lines = follow_logs(reached.hosts, inventory.name, sources, query, clock)
+        else:
+            lines = merged(reached.hosts, sources, query)
+        yield from (line for line in lines if query.wants(line))
 
 
-def _sources(hosts: Mapping[str, Host], pair: str, query: LogQuery) -> dict[str, Iterator[RankLine]]:
-    sources = {}
-    for node, host in hosts.items():
-        containers = sorted(host.engine().containers(pair), key=lambda each: each.state not in ALIVE)
-        if containers:
-            lines = host.engine().logs(containers[0].id, follow=query.follow, since_s=query.since_s, tail=query.tail)
-            sources[node] = _marked(node, lines)
+def sources_of(hosts: Mapping[str, Host], pair: str, nodes: tuple[str, ...], clock: Clock) -> dict[str, Source]:
+    """The asked ranks that have a container, in that order. Raises NotAsWanted where none has."""
+
+    def find(node: str) -> Source | None:
+        engine = hosts[node].engine()
+        return source_of(node, engine, newest(engine.containers(pair)))
+
+    work = {node: partial(find, node) for node in nodes if node in hosts}
+    sources = {node: source for node, source in together(work, clock).items() if source is not None}
     if not sources:
-        asked = " and ".join(query.nodes)
+        asked = " and ".join(nodes)
         raise NotAsWanted(
             f"{asked}: no rank of {pair!r} has a container, so there is no log",
             remedy="`dspark status` shows the pair, `dspark up` starts it",
@@ -78,37 +56,12 @@ def _sources(hosts: Mapping[str, Host], pair: str, query: LogQuery) -> dict[str,
     return sources
 
 
-def _marked(node: str, lines: Iterator[LogLine]) -> Iterator[RankLine]:
-    for line in lines:
-        # A progress bar redraws itself with carriage returns: its last state is what counts.
-        yield RankLine(node, line.at, line.text.rstrip("\r\n").rsplit("\r", 1)[-1])
+def merged(hosts: Mapping[str, Host], sources: Mapping[str, Source], query: LogQuery) -> Iterator[RankLine]:
+    """What the ranks have printed so far."""
+    lines = (_printed(source, hosts[node].engine(), query) for node, source in sources.items())
+    return heapq.merge(*lines, key=lambda line: line.at)
 
 
-def _live(sources: Mapping[str, Iterator[RankLine]], clock: Clock) -> Iterator[RankLine]:
-    """Lines of all sources as they come. Ends when every source has ended."""
-    arrived: queue.SimpleQueue[RankLine | DsparkError | None] = queue.SimpleQueue()
-    for lines in sources.values():
-        threading.Thread(target=_pump, args=(lines, arrived), daemon=True).start()
-    running = len(sources)
-    while running:
-        clock.sleep(0)
-        try:
-            line = arrived.get(timeout=TURN_S)
-        except queue.Empty:
-            continue
-        if line is None:
-            running -= 1
-        elif isinstance(line, DsparkError):
-            raise line
-        else:
-            yield line
-
-
-def _pump(lines: Iterator[RankLine], arrived: queue.SimpleQueue[RankLine | DsparkError | None]) -> None:
-    try:
-        for line in lines:
-            arrived.put(line)
-    except DsparkError as error:
-        arrived.put(error)
-    else:
-        arrived.put(None)
+def _printed(source: Source, engine: Engine, query: LogQuery) -> Iterator[RankLine]:
+    for line in engine.logs(source.container.id, since_s=query.since_s, tail=query.tail):
+        yield source.mark(line)

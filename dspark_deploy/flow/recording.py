@@ -62,7 +62,9 @@ def record(
 def _inventory(inventory: Inventory, workload: Workload | None, redactions: Mapping[str, Redaction]) -> Any:
     # What names files of this user's machine stays here.
     document = inventory.model_dump(
-        mode="json", exclude_none=True, exclude={"ssh_config": True, "profile": True, "api": {"key_file"}}
+        mode="json",
+        exclude_none=True,
+        exclude={"ssh_config": True, "profile": True, "patches": True, "api": {"key_file"}},
     )
     for node in NODES:
         named = {**document[node], "host": f"{node}-machine"}
@@ -82,7 +84,7 @@ def _workload(workload: Workload) -> dict[str, Any]:
 
 
 def _data(model: BaseModel) -> Any:
-    return model.model_dump(mode="json")
+    return model.model_dump(mode="json", exclude={"patches"})  # their folders are this machine's
 
 
 def _answers(node: str, host: RecordingHost, redaction: Redaction) -> dict[str, Any]:

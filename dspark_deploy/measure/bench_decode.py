@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dspark_deploy.measure.counters import between, read_counters
+from dspark_deploy.facts.metrics import between
+from dspark_deploy.measure.counters import read_counters
 from dspark_deploy.measure.decode import Lane, Trial, trial_of
 from dspark_deploy.measure.outcome import Outcome, Request
 from dspark_deploy.measure.side import Side, is_quiet

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dspark_deploy.measure.counters import Acceptance, Between
+from dspark_deploy.facts.metrics import Acceptance, Between
 from dspark_deploy.measure.outcome import Outcome
 
 

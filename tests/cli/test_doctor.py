@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -73,3 +74,14 @@ def test_a_folder_without_a_recording_is_a_usage_error(tmp_path: Path, capsys: p
         register_all()
     assert main(["doctor", "--replay", str(tmp_path)]) == 2
     assert "head.json" in capsys.readouterr().err
+
+
+def test_a_node_that_is_not_reached_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    register_all()
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text("name: p\nhead: {host: me@127.0.0.1:1}\nworker: {host: me@127.0.0.2:1}\n")
+    assert main(["doctor", "-i", str(inventory)]) == 5
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).count("worker (me@127.0.0.2:1)") == 1
+    assert main(["doctor", "-i", str(inventory), "--output", "json"]) == 5
+    assert [error["node"] for error in json.loads(capsys.readouterr().out)["errors"]] == ["head", "worker"]

@@ -82,3 +82,29 @@ def test_what_is_no_log_of_a_rank_is_exit_8() -> None:
 @pytest.mark.parametrize("arguments", [("absent.log",), ("a", "b", "c"), ("-", "-")])
 def test_logs_that_can_not_be_meant_are_a_configuration_error(arguments: tuple[str, ...]) -> None:
     assert isinstance(run(*arguments).exception, ConfigError)
+
+
+def test_a_folder_with_both_logs_is_as_good_as_the_logs(logs: list[Path]) -> None:
+    assert run(logs[0].parent).stdout == run(*logs).stdout
+
+
+def test_what_a_run_of_this_machine_kept_is_explained_by_its_id(
+    logs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = run(*logs).stdout
+    folder = tmp_path / "dspark/spark-pair/runs/20260901T101530-a1b2c3"
+    folder.mkdir(parents=True)
+    for log in logs:
+        log.rename(folder / log.name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert run("20260901T10").stdout == run("last").stdout == told
+
+
+@pytest.mark.parametrize("named", ["a-folder", "20260901T101530-a1b2c3"])
+def test_a_folder_without_logs_and_a_run_that_is_not_here_are_a_configuration_error(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "a-folder").mkdir()
+    assert isinstance(run(named).exception, ConfigError)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from dspark_deploy.facts.redact import HIDDEN, Redaction, redaction_of
+from dspark_deploy.facts.redact import HIDDEN, Redaction, masked, redaction_of
 
 DOCUMENT = {
     "home": "/home/ada",
@@ -66,3 +68,9 @@ def test_a_variable_that_names_a_secret_is_hidden_and_no_other() -> None:
 
 def test_numbers_and_nothing_stay() -> None:
     assert Redaction().of({"a": [1, None, True, 2.5]}) == {"a": [1, None, True, 2.5]}
+
+
+def test_a_known_secret_is_masked_in_each_of_its_forms() -> None:
+    secret = 'sk-"a+b/c='
+    text = f"key {secret}, in a URL ?key=sk-%22a%2Bb%2Fc%3D, in JSON {json.dumps({'key': secret})}"
+    assert masked(text, secret) == 'key ***, in a URL ?key=***, in JSON {"key": "***"}'

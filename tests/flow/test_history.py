@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from dspark_deploy.errors import CheckRefused, ConfigError, DsparkError, Interrupted, LaunchFailed, NotAsWanted
+from dspark_deploy.errors import (
+    CheckRefused,
+    ConfigError,
+    DsparkError,
+    Interrupted,
+    LaunchFailed,
+    NotAsWanted,
+    StepFailed,
+)
+from dspark_deploy.execute.journal import read_journals
 from dspark_deploy.flow.bring import Bring
-from dspark_deploy.flow.history import prepare_rollback
+from dspark_deploy.flow.history import prepare_rollback, rollback_target
 from dspark_deploy.flow.report import PairReport
+from dspark_deploy.flow.up import PlanReport, plan_report
 from dspark_deploy.plan.journal import BOOTING
 from tests.fakes import FakeHost
 from tests.flow.stand import FakeClock, Stand
@@ -25,6 +35,12 @@ def roll_back(stand: Stand, release: str | None = None) -> PairReport:
     up = stand.bring_up()
     target = prepare_rollback(stand.hosts, "spark-pair", release, stand.observer, up.clock)
     return Bring(up.limits, stand.observer, up.clock, up.confirm, stand.hosts, up.record).to(target)
+
+
+def intend(stand: Stand, release: str | None = None) -> PlanReport:
+    clock = FakeClock()
+    journals = read_journals(stand.hosts, "spark-pair", clock)
+    return plan_report(stand.hosts, rollback_target(stand.hosts, "spark-pair", release, journals, clock), clock)
 
 
 def outcomes(host: FakeHost) -> list[tuple[str, str]]:
@@ -57,6 +73,30 @@ def test_a_rollback_serves_the_release_before_with_its_own_files(stand: Stand) -
     assert f"this ends release {second.release}" in stand.asked[-1]
 
 
+def test_a_plan_of_a_rollback_is_what_it_does_and_changes_nothing(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = "dspark_deploy.flow.up.read_files"
+    monkeypatch.setattr(kept, lambda _host, _pair, release: {"compose.yaml": f"release: {release}\n"})
+    first = stand.bring_up().up()
+    second = stand.bring_up("coding-1m").up()
+    done = {node: len(host.commands) for node, host in stand.hosts.items()}
+    plan = intend(stand)
+    assert (plan.release, plan.ends, plan.profile, plan.changes) == (first.release, second.release, "agent-1m", True)
+    assert f"+release: {first.release}" in plan.diffs["head"]
+    assert {node: len(host.commands) for node, host in stand.hosts.items()} == done
+    assert stand.running() == {"head": [second.release], "worker": [second.release]}
+    stand.observer.steps.clear()
+    roll_back(stand)
+    assert tuple(stand.observer.steps) == plan.steps
+
+
+def test_a_plan_of_a_rollback_to_what_serves_changes_nothing(stand: Stand) -> None:
+    first = stand.bring_up().up()
+    plan = intend(stand, first.release)
+    assert (plan.changes, plan.ends, plan.diffs) == (False, None, {})
+
+
 def test_the_beginning_of_an_id_is_enough_and_going_where_one_is_changes_nothing(stand: Stand) -> None:
     first = stand.bring_up().up()
     assert first.release is not None
@@ -87,6 +127,15 @@ def test_a_release_whose_image_is_gone_is_refused_before_anything_stops(stand: S
     with pytest.raises(CheckRefused):
         roll_back(stand)
     assert stand.running() == {"head": [second.release], "worker": [second.release]}
+
+
+def test_an_engine_that_is_gone_before_anything_stops_is_a_refusal(stand: Stand) -> None:
+    first = stand.bring_up().up()
+    stand.bring_up("coding-1m").up()
+    stand.worker.engine_.failing = StepFailed("worker: no daemon", remedy="start it", node="worker")
+    with pytest.raises(CheckRefused, match="no daemon") as raised:
+        roll_back(stand, first.release)
+    assert (raised.value.node, raised.value.remedy) == ("worker", "start it")
 
 
 def test_with_no_other_release_there_is_nothing_to_go_back_to(stand: Stand) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dspark_deploy.measure.counters import Acceptance, Between
+from dspark_deploy.facts.metrics import Acceptance, Between
 from dspark_deploy.measure.decode import Lane, Trial, trial_of
 from dspark_deploy.measure.outcome import Outcome, Request
 

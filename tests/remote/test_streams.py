@@ -18,6 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from pydantic import SecretStr
 
 from dspark_deploy.errors import NodeUnreachable
 from dspark_deploy.remote.local import LocalHost
@@ -96,9 +97,11 @@ def test_a_local_node_needs_no_thread_in_between(local: LocalHost, server: int) 
     assert threading.active_count() <= before + 32  # the server's own, and those that dial
 
 
-def test_a_key_goes_along_and_an_answer_has_any_status(local: LocalHost, server: int) -> None:
+def test_a_key_goes_along_and_an_answer_has_any_status(server: int) -> None:
+    local = LocalHost("head", SecretStr("sk-one"))
+
     async def work() -> Any:
-        async with served_streams(local, "127.0.0.1", server, key="sk-one") as streams:
+        async with served_streams(local, "127.0.0.1", server) as streams:
             with pytest.raises(BadStatus) as raised:
                 await read(streams, {"refuse": True})
             assert raised.value.answer.status == 429

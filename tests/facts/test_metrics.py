@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dspark_deploy.measure.counters import between, parse_counters
+from dspark_deploy.facts.metrics import between, parse_counters, since_start
 
 BEFORE = """\
 # TYPE vllm:generation_tokens_total counter
@@ -56,3 +56,28 @@ def test_two_engines_are_added_up() -> None:
 def test_a_page_without_vllm_s_counters_is_none() -> None:
     assert parse_counters("<html>") is None
     assert between(None, parse_counters(BEFORE)) is None
+
+
+def test_a_server_that_was_started_anew_in_between_tells_nothing_of_the_time_between() -> None:
+    assert between(parse_counters(AFTER), parse_counters(BEFORE)) is None
+
+
+def test_of_the_whole_life_everything_counts() -> None:
+    counters = parse_counters(AFTER)
+    assert counters is not None
+    whole = since_start(counters)
+    assert whole is not None
+    assert (whole.generated_tokens, whole.preemptions) == (612, 3)
+
+
+def test_labels_may_hold_what_the_format_escapes() -> None:
+    counters = parse_counters('vllm:num_requests_running{model_name="a\\"}b"} 2.0\nprocess_start_time_seconds 5.5\n')
+    assert counters is not None
+    assert (counters.running, counters.started_s) == (2, 5.5)
+
+
+def test_the_share_of_the_pool_has_two_names() -> None:
+    for name in ("kv_cache_usage_perc", "gpu_cache_usage_perc"):
+        counters = parse_counters(f"vllm:{name} 0.25\n")
+        assert counters is not None
+        assert counters.kv_usage == 0.25
