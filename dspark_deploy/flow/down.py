@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dspark_deploy.errors import DsparkError, Interrupted, LockLost, NodeUnreachable
 from dspark_deploy.execute.journal import note, tombstones, try_journals
-from dspark_deploy.execute.lock import locked
+from dspark_deploy.execute.lock import RETAKE_S, GuardedClock, locked
 from dspark_deploy.execute.ranks import stop_all
 from dspark_deploy.facts.node import Container
 from dspark_deploy.flow.intention import load_inventory_of
@@ -79,10 +79,44 @@ def take_down(wish: Wish, observer: Observer, clock: Clock, *, lock_wait_s: floa
         reached = opened.enter_context(reach_pair(inventory, wish, clock))
         _need_one(reached)
         record = Record(state_home(wish.environment, wish.home), inventory.name, "down", observer.warn)
-        locks = locked(reached.hosts, inventory.name, record.owner, clock, wait_s=lock_wait_s)
-        guarded = opened.enter_context(locks)
+        reached, guarded = lock_reached(reached, record, clock, opened, wait_s=lock_wait_s)
         down = _Down(reached, record, observer, guarded, renewal(reached.hosts, guarded))
         return DownReport(inventory.name, down.take())
+
+
+def lock_reached(
+    reached: Reached, record: Record, clock: Clock, opened: ExitStack, *, wait_s: float
+) -> tuple[Reached, GuardedClock]:
+    """Every lock that can be had, until `opened` is closed, and whose nodes these are.
+
+    A connection that breaks meanwhile is opened anew, once; what can't be reached then keeps the other node from
+    nothing. Raises NodeUnreachable where none is left.
+    """
+    renewed: set[str] = set()
+    while True:
+        locks = locked(reached.hosts, record.pair, record.owner, clock, wait_s=wait_s)
+        try:
+            return reached, opened.enter_context(locks)
+        except NodeUnreachable as error:
+            if error.node not in reached.hosts:
+                raise
+            reached = _again(reached, error, renewed)
+            _need_one(reached)
+            wait_s = max(wait_s, RETAKE_S)  # our own lock from before may be held that long
+
+
+def _again(reached: Reached, error: NodeUnreachable, renewed: set[str]) -> Reached:
+    """The nodes after a connection broke: opened anew, or less this one."""
+    node = error.node or ""
+    try:
+        if node in renewed:
+            raise error
+        renewed.add(node)
+        reached.hosts.renew(node)
+    except NodeUnreachable as gone:
+        reached.hosts.pop(node).close()
+        return Reached(reached.hosts, {**reached.unreachable, node: gone})
+    return reached
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.pair import open_pair
 from dspark_deploy.flow.report import PairReport
 from dspark_deploy.flow.status import read_status
+from dspark_deploy.flow.untouched import untouched
 from dspark_deploy.flow.up import PlanReport, bring_up, intend_up
 from dspark_deploy.flow.wish import Confirm, Limits, Wish
 from dspark_deploy.remote.clock import Clock
@@ -37,6 +38,7 @@ def intend_switch(wish: Wish, family: str, clock: Clock) -> PlanReport | None:
     return None if serving is None else intend_up(serving, clock)
 
 
+@untouched()
 def _serving_on(wish: Wish, family: str, clock: Clock) -> Wish | None:
     """The wish for the serving profile on `family`; None where it serves on it. Raises ConfigError, NotAsWanted."""
     name = catalogue_of(wish).family(family).name

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from pydantic import SecretStr
+
 from dspark_deploy.errors import DsparkError, Interrupted, LockLost, NotAsWanted
+from dspark_deploy.execute.key import keep_key
 from dspark_deploy.execute.ranks import stop_all
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.renew import Renew, insist
@@ -25,20 +28,23 @@ def undo(
     clock: Clock,
     mark: Callable[[Mapping[str, str]], None],
     renew: Renew,
+    keys: Mapping[str, SecretStr | None] | None = None,
 ) -> str:
     """Stop both ranks, start the previous release again where one served. Returns what was done, for the error.
 
     `clock` is shielded: this is not interrupted. `mark` is told which nodes could not be cleaned, and why. A connection
-    that broke is opened anew. Raises NotAsWanted where a node could not be cleaned or the previous release did not come
-    back, LockLost where another run has the pair by now.
+    that broke is opened anew. `keys` are the API keys that this run replaced, by node: they are put back. Raises
+    NotAsWanted where a node could not be cleaned or the previous release did not come back, LockLost where another run
+    has the pair by now.
     """
     observer.warn("stopping what this run started")
     _stop_both(hosts, target.served.pair, mark, renew)
+    _put_back(keys or {}, hosts, target.served.pair, renew)
     previous = target.previous
     if previous is None:
         return "what this run started is stopped on both nodes"
     observer.warn(f"bringing back release {previous.release} (profile {previous.served.profile})")
-    stage = Stage(hosts, previous.served, observer, clock, limits)
+    stage = Stage(hosts, previous.served, observer, clock, limits, key=(keys or {}).get("head"))
     try:
         stage.take(plan_return(previous.release, target.situation.utilization))
     except Interrupted:
@@ -74,6 +80,25 @@ def _stop_both(hosts: Mapping[str, Host], pair: str, mark: Callable[[Mapping[str
             remedy="run `dspark down` once the node answers again",
             node=first.node,
         )
+
+
+def _put_back(keys: Mapping[str, SecretStr | None], hosts: Mapping[str, Host], pair: str, renew: Renew) -> None:
+    for node, key in keys.items():
+        try:
+            insist(partial(_keep, hosts, node, pair, key), renew)
+        except (LockLost, Interrupted):
+            raise
+        except DsparkError as error:
+            raise NotAsWanted(
+                f"the start failed, and the API key that was there could not be put back: {error.message}",
+                why=error.why,
+                remedy="run `dspark up` once that is mended: it gives the head its key again",
+                node=error.node,
+            ) from error
+
+
+def _keep(hosts: Mapping[str, Host], node: str, pair: str, key: SecretStr | None) -> None:
+    keep_key(hosts[node], pair, key)
 
 
 def _stop(hosts: Mapping[str, Host], node: str, pair: str) -> None:

@@ -18,7 +18,7 @@ from .node import Node
 
 KEPT_IN_HOME = {".ssh", ".cache"}
 SMI = "/usr/local/bin/nvidia-smi"  # comes before the healthy one on PATH
-GPU_APPS = "/run/bed-gpu-apps"  # where that one looks
+GPU_APPS = "/run/gpu-apps"  # where that one looks
 
 
 class FaultyNode(Node):

@@ -8,36 +8,31 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 
 from .bed import Bed
 from .faults import FaultyNode
 from .host import wait_until
+from .images import STAGE_C
 from .run import Ran
-from .tool import DSPARK, dspark, result
+from .tool import result
+from .warm import LIMIT_S, Running, WarmTool
 
-pytestmark = pytest.mark.sweep
-
-LIMIT_S = 60.0
-COMMANDS = {
-    "up": ("up", "-p", "agent-1m"),
-    "switch": ("switch", "stage-c", "--yes"),
-    "rollback": ("rollback", "--yes"),
-    "down": ("down",),
-}
+STATE = ".local/share/dspark/spark-pair"  # on a node, in its user's home
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A command, and after what it is stopped."""
+    """A command, after what it is stopped, and how."""
 
     command: str
+    way: str
     node: str
-    after: str  # `session N`: the end of the N-th that this command had there; `started`, `stopped`: of the rank there
+    after: str  # `session N`: the end of the N-th that this command had there; `stopped`: of the rank there
 
     def reached(self, bed: Bed, sessions: int) -> bool:
         """`sessions`: how many had ended there before the command began."""
@@ -45,103 +40,108 @@ class Point:
         match self.after.split():
             case ["session", number]:
                 return ended_sessions(node) - sessions >= int(number)
-            case ["started"]:
-                return any(node.running())
             case _:
                 return not node.containers()
 
 
 # Twenty points that leave no rank in the middle of its boot: such a one ignores SIGTERM, as the real one does, and
-# takes its whole grace to end. The embedded pair has those, too.
-POINTS = {
-    "kill": (
-        Point("up", "worker", "session 3"),
-        Point("up", "head", "session 1"),
-        Point("switch", "head", "stopped"),
-        Point("switch", "worker", "session 3"),
-        Point("rollback", "head", "stopped"),
-        Point("rollback", "head", "session 1"),
-        Point("down", "head", "stopped"),
-        Point("down", "worker", "stopped"),
-    ),
-    "interrupt": (
-        Point("up", "worker", "session 2"),
-        Point("switch", "head", "session 2"),
-        Point("rollback", "head", "stopped"),
-        Point("down", "head", "stopped"),
-    ),
-    "cut": (
-        Point("up", "head", "session 2"),
-        Point("switch", "head", "stopped"),
-        Point("rollback", "head", "stopped"),
-        Point("down", "head", "stopped"),
-    ),
-    "dockerd": (
-        Point("switch", "head", "stopped"),
-        Point("down", "worker", "stopped"),
-    ),
-    "unreachable": (
-        Point("rollback", "head", "stopped"),
-        Point("down", "head", "stopped"),
-    ),
-}
+# takes its whole grace to end. The embedded pair has those, too. In an order in which each finds what the mending of
+# the one before has left: nothing runs before an `up`, and before the others agent-1m serves on anemll.
+POINTS = (
+    Point("up", "kill", "worker", "session 3"),
+    Point("down", "kill", "head", "stopped"),
+    Point("up", "kill", "head", "session 1"),
+    Point("down", "kill", "worker", "stopped"),
+    Point("up", "interrupt", "worker", "session 2"),
+    Point("up", "cut", "head", "session 2"),
+    Point("down", "interrupt", "head", "stopped"),
+    Point("down", "cut", "head", "stopped"),
+    Point("down", "dockerd", "worker", "stopped"),
+    Point("down", "unreachable", "head", "stopped"),
+    Point("switch", "kill", "head", "stopped"),
+    Point("switch", "kill", "worker", "session 3"),
+    Point("switch", "interrupt", "head", "session 2"),
+    Point("switch", "cut", "head", "stopped"),
+    Point("switch", "dockerd", "head", "stopped"),
+    Point("rollback", "kill", "head", "stopped"),
+    Point("rollback", "kill", "head", "session 1"),
+    Point("rollback", "interrupt", "head", "stopped"),
+    Point("rollback", "cut", "head", "stopped"),
+    Point("rollback", "unreachable", "head", "stopped"),
+)
 LASTING = {"dockerd", "unreachable"}
 
 
-@pytest.mark.parametrize("way", POINTS)
-def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, way: str) -> None:
-    for point in POINTS[way]:
-        prepare(bed, point.command)
-        ran = stopped(bed, point, way)
-        gone = node_of(bed, point.node) if way in LASTING else None
+@pytest.fixture(name="tool")
+def _tool(bed: Bed) -> Iterator[WarmTool]:
+    tool = WarmTool(bed)
+    yield tool
+    tool.close()
+
+
+def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, tool: WarmTool) -> None:
+    for point, following in pairwise((*POINTS, POINTS[0])):
+        assert serves_before(bed) == (point.command != "up"), point
+        ran = stopped(bed, tool, point)
+        gone = node_of(bed, point.node) if point.way in LASTING else None
         assert "Traceback" not in ran.stderr, (point, ran)
-        status_is_true(bed, point, gone, ran)
-        if way in {"interrupt", "cut"} and point.command in {"switch", "rollback"} and "detached" not in ran.stderr:
+        status_is_true(bed, tool, point, ran)
+        if point.way in {"interrupt", "cut"} and point.command in {"switch", "rollback"}:
             assert serves_before(bed), (point, ran)
         if gone is not None:
-            other = bed.worker if gone is bed.head else bed.head
-            down = dspark(bed, "down")
-            assert down.returncode == 8, (point, down)
-            assert other.containers() == [], (point, down)
-            assert f"unconfirmed-{point.node}" in marks(other), (point, down)
-            restored(gone, way)
-        mend = ("down",) if point.command == "up" else ("up", "-p", "agent-1m", "--yes")
-        dspark(bed, *mend, "--lock-wait", "40s").check()
-        is_clean(bed, serves=point.command != "up", after=point)
+            down_with_one_gone(bed, tool, point)
+            restored(gone, point.way)
+        serves = following.command != "up"
+        if wrong(bed, serves=serves):
+            mend = ("up", "-p", "agent-1m", "--yes") if serves else ("down",)
+            tool.run(*mend, "--lock-wait", "5s").check()
+        assert wrong(bed, serves=serves) == [], (point, ran)
+        for node in bed.nodes:
+            wait_until(lambda node=node: not python_programs(node), 10, f"the end of all programs, {point}")  # type: ignore[misc]  # mypy knows no default of a lambda
 
 
-def prepare(bed: Bed, command: str) -> None:
-    """Nothing runs for `up`; for the others agent-1m serves on anemll, and served on stage-c before."""
-    if command == "rollback":
-        if not serves_before(bed):
-            dspark(bed, "up", "-p", "agent-1m").check()
-        told = dspark(bed, "history").check().stdout.splitlines()
-        if not any(" stage-c " in line and line.endswith("serving") for line in told):
-            dspark(bed, "switch", "stage-c", "--yes").check()
-    if command == "up":
-        dspark(bed, "down").check()
-    elif not serves_before(bed):
-        dspark(bed, "up", "-p", "agent-1m", "--yes").check()
+def test_down_names_what_a_rank_leaves(bed: Bed, tool: WarmTool) -> None:
+    for node in bed.nodes:
+        node.write("/dev/shm/psm_before", "of somebody else")
+    bed.worker.docker("run", "-d", "--label", "dspark.pair=spark-pair", "--entrypoint", "sleep", STAGE_C, "100").check()
+    bed.worker.write("/dev/shm/psm_after", "of a rank")
+    bed.worker.use_gpu("4242, VLLM::Worker_TP1")
+    ran = tool.run("down").check()
+    assert "worker: left in shared memory: /dev/shm/psm_after\n" in ran.stderr
+    assert "worker: process 4242, VLLM::Worker_TP1 still holds the GPU" in ran.stderr
+    assert "psm_before" not in ran.stderr
 
 
-def stopped(bed: Bed, point: Point, way: str) -> Ran:
+def words(bed: Bed, command: str) -> tuple[str, ...]:
+    """The command line. What a `switch` before has pushed is what a `rollback` goes to."""
+    match command:
+        case "switch":
+            return "switch", "stage-c", "--yes"
+        case "rollback":
+            (running,) = bed.head.running()
+            kept = {path.name for path in bed.head.path(f"{bed.head.home}/{STATE}/releases").iterdir()}
+            (other,) = kept - {running.labels["dspark.release"]}
+            return "rollback", other, "--yes"
+        case _:
+            return (command,)
+
+
+def stopped(bed: Bed, tool: WarmTool, point: Point) -> Ran:
     """Run the command and break something once its step has ended."""
     node = node_of(bed, point.node)
     sessions = ended_sessions(node)
-    bed.inventory()
-    process = bed.popen([DSPARK, *COMMANDS[point.command]])
-    wait_until(lambda: point.reached(bed, sessions) or process.poll() is not None, LIMIT_S, str(point))
-    assert process.poll() is None, (point, process.communicate())
-    broken(node, way, process)
-    out, err = process.communicate(timeout=LIMIT_S)
-    return Ran(COMMANDS[point.command], process.returncode, out, err, 0.0)
+    running = tool.start(*words(bed, point.command))
+    wait_until(lambda: point.reached(bed, sessions) or running.ended(), LIMIT_S, str(point))
+    assert not running.ended(), (point, running.end())
+    broken(node, point.way, running)
+    return running.end()
 
 
-def broken(node: FaultyNode, way: str, process: subprocess.Popen[str]) -> None:
+def broken(node: FaultyNode, way: str, running: Running) -> None:
     """Break what `way` says."""
     ways: dict[str, Callable[[], None]] = {
-        "kill": lambda: process.send_signal(signal.SIGKILL),
-        "interrupt": lambda: process.send_signal(signal.SIGINT),
+        "kill": lambda: running.send(signal.SIGKILL),
+        "interrupt": lambda: running.send(signal.SIGINT),
         "cut": node.cut_sessions,
         "dockerd": node.stop_dockerd,
         "unreachable": lambda: node.stop_sshd(sessions=True),
@@ -158,11 +158,11 @@ def restored(node: FaultyNode, way: str) -> None:
     ways[way]()
 
 
-def status_is_true(bed: Bed, point: Point, gone: FaultyNode | None, after: Ran) -> None:
+def status_is_true(bed: Bed, tool: WarmTool, point: Point, after: Ran) -> None:
     """The word is what the containers say, by dockerd's own word."""
-    ran = dspark(bed, "status", "--output", "json")
+    ran = tool.run("status", "--output", "json")
     told = result(ran)
-    if gone is not None:
+    if point.way in LASTING:
         assert (told["state"], ran.returncode) == ("unknown", 5), (point, ran, after)
         return
     there = [any(node.running()) for node in bed.nodes]
@@ -170,13 +170,23 @@ def status_is_true(bed: Bed, point: Point, gone: FaultyNode | None, after: Ran) 
     assert told["state"] in words, (point, ran, after)
 
 
-def is_clean(bed: Bed, *, serves: bool, after: Point) -> None:
-    """Nothing is left but what serves."""
-    assert serves_before(bed) == serves, after
+def down_with_one_gone(bed: Bed, tool: WarmTool, point: Point) -> None:
+    """It ends the other node's rank, says that it is not all, and leaves a tombstone."""
+    other = bed.worker if point.node == "head" else bed.head
+    ran = tool.run("down")
+    assert ran.returncode == 8, (point, ran)
+    assert other.containers() == [], (point, ran)
+    assert f"unconfirmed-{point.node}" in marks(other), (point, ran)
+
+
+def wrong(bed: Bed, *, serves: bool) -> list[str]:
+    """What is not as it should be: nothing is to be left but what serves."""
+    found = [] if serves_before(bed) == serves else ["what serves"]
     for node in bed.nodes:
-        assert len(node.containers()) == int(serves), after
-        assert marks(node) == [], after
-        wait_until(lambda node=node: not python_programs(node), 10, f"the end of all programs, {after}")  # type: ignore[misc]  # mypy knows no default of a lambda
+        if len(node.containers()) != int(serves):
+            found.append(f"{node.alias}: {node.containers()}")
+        found += [f"{node.alias}: {mark}" for mark in marks(node)]
+    return found
 
 
 def serves_before(bed: Bed) -> bool:
@@ -198,7 +208,7 @@ def ended_sessions(node: FaultyNode) -> int:
 
 def marks(node: FaultyNode) -> list[str]:
     """What runs have left there for the next one to heed."""
-    path = node.path(f"{node.home}/.local/share/dspark/spark-pair/marks.json")
+    path = node.path(f"{node.home}/{STATE}/marks.json")
     return sorted(json.loads(path.read_text())) if path.exists() else []
 
 

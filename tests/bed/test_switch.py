@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from .bed import Bed
 from .tool import dspark, result
 
 STAGE_C = "vllm-dspark-runtime:dspark-nvfp4-stage-c"
+UNKNOWN = re.compile(r"Unknown vLLM environment variable detected: (\w+)")
+OF_THE_IMAGE = {"VLLM_BUILD_URL", "VLLM_BUILD_COMMIT", "VLLM_BUILD_PIPELINE", "VLLM_IMAGE_TAG"}  # Anemll's own ENV
 
 
 @pytest.fixture(name="up")
@@ -24,16 +27,19 @@ def starts(bed: Bed) -> tuple[str, str]:
     return created[0], created[1]
 
 
+def unknown_variables(bed: Bed) -> list[set[str]]:
+    """By node, what vLLM said of its environment."""
+    return [set(UNKNOWN.findall(node.logs(node.containers()[0].id))) for node in bed.nodes]
+
+
 def test_anemll_to_stage_c_and_back_worker_first_each_time(bed: Bed, up: dict[str, Any]) -> None:
+    assert unknown_variables(bed) == [OF_THE_IMAGE, OF_THE_IMAGE]
     there = result(dspark(bed, "switch", "stage-c", "--yes", "--output", "json").check())
     assert (there["state"], there["family"], there["profile"]) == ("serving", "stage-c", "agent-1m")
     worker, head = starts(bed)
     assert worker < head
-    for node in bed.nodes:
-        (container,) = node.containers()
-        assert container.image == STAGE_C
-        text = node.logs(container.id)
-        assert "unrecognized arguments" not in text
+    assert [container.image for node in bed.nodes for container in node.containers()] == [STAGE_C, STAGE_C]
+    assert unknown_variables(bed) == [set(), set()]
     back = result(dspark(bed, "switch", "anemll", "--yes", "--output", "json").check())
     assert (back["state"], back["release"]) == ("serving", up["release"])
     worker, head = starts(bed)

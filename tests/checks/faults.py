@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
 from typing import Any
 
-from dspark_deploy.facts.node import Docker, Gid, HcaPort, Listener, Netdev, Noted, PathFact, Process, System
+from dspark_deploy.facts.node import Docker, Gid, HcaPort, Listener, Look, Netdev, Noted, PathFact, Process, System
 from dspark_deploy.inventory import Inventory
+from dspark_deploy.patch import Patch
 from tests.checks.cases import granted, inventory, look
 from tests.samples import IMAGE_ID, container, docker, image, memory, node_facts
 
 GIB = 2**30
+PROPOSER = "/usr/local/lib/python3.12/dist-packages/vllm/v1/spec_decode/dspark_proposer.py"
+ANOTHER_ID = "sha256:" + "2" * 64
 ANOTHER_DIGEST = "ghcr.io/anemll/dspark-vllm-gx10@sha256:" + "d" * 64
 
 
@@ -55,6 +58,16 @@ def _cache(kind: str = "directory", **more: Any) -> tuple[PathFact, ...]:
     return (PathFact("/home/ubuntu/.cache/huggingface", kind, **{"free_bytes": 2**40, **more}),)  # type: ignore[arg-type]  # a word of its Literal
 
 
+def _patched(bound_to: str) -> Inventory:
+    """A pair with a file of its own over one of the image's."""
+    patch = Patch(folder="/recipe", family="anemll", image=bound_to, files={"dspark_proposer.py": PROPOSER})
+    return inventory().model_copy(update={"patches": (patch,)})
+
+
+def _with_proposer(found: Look) -> Look:
+    return replace(found, present=(*found.present, PROPOSER))
+
+
 def _moved_gid(node: str, index: int) -> tuple[HcaPort, ...]:
     return tuple(replace(port, gids=(replace(port.gids[0], index=index),)) for port in node_facts(node).hca_ports)
 
@@ -85,6 +98,24 @@ FAILS: tuple[Fault, ...] = (
         says="is arm64, the node is amd64",
     ),
     Fault("image-layout", ("F03",), worker={"looks": (look("stage-c"),)}, node="worker", says="laid out as stage-c"),
+    Fault(
+        "patch-image",
+        ("F07",),
+        worker={"images": (image(id=ANOTHER_ID),), "looks": (_with_proposer(look(of=image(id=ANOTHER_ID))),)},
+        head={"looks": (_with_proposer(look()),)},
+        pair=_patched(IMAGE_ID),
+        node="worker",
+        says=f"is bound to {IMAGE_ID[:15]}",
+    ),
+    Fault(
+        "patch-target",
+        ("F07",),
+        head={"looks": (_with_proposer(look()),)},
+        worker={"looks": (replace(look(), absent=(*look().absent, PROPOSER)),)},
+        pair=_patched(image().reference),
+        node="worker",
+        says="which a file is to be mounted over",
+    ),
     Fault(
         "image-digest",
         ("F11",),
@@ -225,6 +256,9 @@ WARNS: tuple[Fault, ...] = (
     ),
     Fault(
         "memory-available", ("F29",), worker={"memory": memory(available=102 * GIB)}, node="worker", says="fits by less"
+    ),
+    Fault(
+        "kv-pool", ("F34", "F35"), given={"max_num_batched_tokens": "4096"}, says="no boot of this shape is on record"
     ),
     Fault("page-cache", ("F30",), worker={"memory": memory(free=2 * GIB, cached=100 * GIB)}, node="worker"),
     Fault(

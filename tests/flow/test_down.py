@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dspark_deploy.errors import Interrupted, NodeUnreachable
-from dspark_deploy.execute.lock import locked
-from dspark_deploy.flow.down import NodeEnd, _Down
+from dspark_deploy.flow.down import NodeEnd, _Down, lock_reached
 from dspark_deploy.flow.pair import OpenHosts, Reached
 from dspark_deploy.flow.record import Record
 from dspark_deploy.flow.renew import renewal
-from dspark_deploy.remote.host import Host, Result
+from dspark_deploy.remote.host import Host, Result, Session
 from tests.fakes import FakeHost
 from tests.flow.stand import FakeClock, Stand
 from tests.samples import container, memory
@@ -48,7 +49,8 @@ def take(stand: Stand, *, without: str = "", clock: FakeClock | None = None, hea
     hosts.update({node: host for node, host in stand.hosts.items() if node != without})
     reached = Reached(hosts, {without: lost(without)} if without else {})
     record = Record(stand.folder / "state", "spark-pair", "down", stand.observer.warn)
-    with locked(hosts, "spark-pair", record.owner, clock or FakeClock()) as guarded:
+    with ExitStack() as opened:
+        reached, guarded = lock_reached(reached, record, clock or FakeClock(), opened, wait_s=0)
         return _Down(reached, record, stand.observer, guarded, renewal(hosts, guarded)).take()
 
 
@@ -93,6 +95,38 @@ def test_a_node_that_goes_meanwhile_does_not_keep_the_other_from_its_end(stand: 
     assert (bool(head.problem), worker.problem) == (True, "")
     assert stand.running()["worker"] == []
     assert list(stand.worker.marks) == ["unconfirmed-head"]
+
+
+@pytest.mark.parametrize("node", ["head", "worker"])
+def test_a_connection_that_breaks_while_the_locks_are_taken_is_opened_anew(
+    stand: Stand, node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks_once_at_the_lock(stand.hosts[node], monkeypatch)
+    assert [end.problem for end in take(stand)] == ["", ""]
+    assert stand.running() == {"head": [], "worker": []}
+
+
+def test_a_node_that_goes_while_the_locks_are_taken_does_not_keep_the_other_from_its_end(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks_once_at_the_lock(stand.worker, monkeypatch)
+    head, worker = take(stand, heals=False)
+    assert (head.problem, "NOT stopped" in worker.problem) == ("", True)
+    assert stand.running()["head"] == []
+    assert list(stand.head.marks) == ["unconfirmed-worker"]
+
+
+def breaks_once_at_the_lock(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = host.start
+    broken: list[str] = []
+
+    def breaks(program: str, request: Any, *, timeout_s: float) -> Session:
+        if not broken:
+            broken.append(program)
+            raise lost(host.name)
+        return start(program, request, timeout_s=timeout_s)
+
+    monkeypatch.setattr(host, "start", breaks)
 
 
 def test_an_interruption_between_the_nodes_says_what_was_ended(stand: Stand) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..bed.run import Ran
 from .points import LASTING, Point, points_of
-from .side import Hangs, Running, Side
+from .side import QUIET_S, Hangs, Running, Side
 
 NODES = ("head", "worker")
-QUIET_S = 5.0  # until what the tool had on the nodes is gone
-SERVES_S = 20.0  # until a boot that goes on has come up
 ALIVE = ("running", "restarting", "paused")
 
 
@@ -76,7 +74,7 @@ class Judge:
             self.serve("up", "-p", "agent-1m", "-y")
         if command == "switch":
             self.side.ask("forget release", release=self.other)
-        self._until(lambda told: not any(told[node]["connections"] for node in NODES))
+        self.side.until(lambda told: not any(told[node]["connections"] for node in NODES))
 
     def play(self, point: Point) -> Played:
         """All of it. What hangs is wrong, too; the pair is made anew by whoever plays the next one."""
@@ -110,6 +108,8 @@ class Judge:
             yield from self._down_with_one_gone(gone)
             side.ask("heal", node=gone)
         yield from self._mended(point)
+        if shown := side.shown():
+            yield f"the API key stands in {', '.join(shown)}"
 
     def _stop(self, point: Point, running: Running) -> None:
         match point.way:
@@ -136,7 +136,7 @@ class Judge:
             yield f"exit code, one of {sorted(expected)} expected:\n{ran}"
 
     def _nothing_hangs_on(self, gone: str | None) -> Iterator[str]:
-        told = self._until(lambda told: not any(told[node]["programs"] or told[node]["lock"] for node in NODES))
+        told = self.side.until(lambda told: not any(told[node]["programs"] or told[node]["lock"] for node in NODES))
         for node in NODES:
             if told[node]["programs"]:
                 yield f"{node}: {told[node]['programs']} programs still run there, {QUIET_S} s later"
@@ -173,6 +173,10 @@ class Judge:
             return
         was = dict.fromkeys(NODES, None if point.command == "up" else self.before)
         wanted = dict.fromkeys(NODES, self.before if point.command == "up" else self.other)
+        if ran.returncode in {3, 5}:
+            other = NODES if point.way != "engine" else [node for node in NODES if node != point.node]
+            if any(now[node] != was[node] for node in other):
+                yield f"exit {ran.returncode} says that nothing was changed: {now}\n{ran}"
         if ran.returncode == 0 and point.way == "engine":
             return  # proved, and the daemon went afterwards: what status says of that was judged already
         if ran.returncode == 0 or "detached" in ran.stderr:
@@ -203,7 +207,7 @@ class Judge:
         ran = self.side.dspark(*words)
         if ran.returncode != 0:
             yield f"one `dspark {words[0]}` was to mend it:\n{ran}"
-        told = self._until(is_quiet)
+        told = self.side.until(is_quiet)
         if alive(told) != dict.fromkeys(NODES, self.before if up else None):
             yield f"after `dspark {words[0]}`: {told}\n{ran}"
         for node in NODES:
@@ -212,12 +216,6 @@ class Judge:
                 yield f"something is left on the {node} after `dspark {words[0]}`: {there}"
             if up and there["parts"]:
                 yield f"a piece of a release is left on the {node}: {there['parts']}"
-
-    def _until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        deadline = time.monotonic() + QUIET_S
-        while not holds(told := self.side.told()) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return told
 
 
 def is_quiet(told: dict[str, Any]) -> bool:

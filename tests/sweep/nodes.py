@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import socket
+import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import paramiko
@@ -32,61 +32,16 @@ from dspark_deploy.rehearsal.engine_api import answer as engine_answer
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import HEALTHY
 from dspark_deploy.rehearsal.spec import spec_of
+from dspark_deploy.remote.program import COMMAND, PATH_SETUP
+from dspark_deploy.remote.ssh import DIAL_ENGINE
+
+from .forker import Forker
+from .steps import ENGINE_STEPS, SpiedChannel, Steps
 
 TIME_SCALE = 10000.0
 LOOK = "dspark.look"  # of a container that is looked into, never started: the next look removes it (docs/faults.md)
 STATE = ".local/share/dspark/rehearsal"
-HOLD_S = 60.0  # whoever holds a step lets it go long before
 MODEL_END = "-0731"  # the only checkpoint that the sweep serves
-PROGRAM = re.compile(rb",'(\w+)','exec'\),\{'__name__':'__main__'\}\)")
-COMPOSE = re.compile(rb'"argv": \["docker", "compose"')
-MARKER = re.compile(rb"dspark-[0-9a-f]{32} \{")
-ENGINE_STEPS = (  # what changes something, and the log that is followed
-    (re.compile(r"POST .*/containers/[0-9a-f]+/stop"), "engine stop"),
-    (re.compile(r"DELETE .*/containers/[0-9a-f]+"), "engine remove"),
-    (re.compile(r"POST .*/containers/create"), "engine create"),
-    (re.compile(r"GET .*/containers/[0-9a-f]+/logs"), "engine logs"),
-    (re.compile(r"GET .*/version"), "engine version"),
-)
-
-
-class Steps:
-    """What was done on both nodes, in order. The same again on the same node, a wait's look for example, is one."""
-
-    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
-        self._say = say
-        self._lock = threading.Lock()
-        self._go_on = threading.Event()
-        self.begin(None)
-
-    def begin(self, held: tuple[str, str, int] | None) -> None:
-        """Count anew. `held`: node, step and its how-manieth on that node is where to wait."""
-        self._go_on.set()
-        with self._lock:
-            self._held = held
-            self._counts: Counter[tuple[str, str]] = Counter()
-            self._last: dict[str, str] = {}
-            self.done: list[tuple[str, str, int]] = []
-        self._go_on = threading.Event()
-
-    def let_go(self) -> None:
-        """Whoever is held goes on."""
-        self._go_on.set()
-
-    def ended(self, where: str, step: str) -> None:
-        """A step has ended, and its answer is not on its way yet."""
-        go_on = self._go_on
-        with self._lock:
-            if self._last.get(where) == step:
-                return
-            self._last[where] = step
-            self._counts[where, step] += 1
-            point = (where, step, self._counts[where, step])
-            self.done.append(point)
-            met = point == self._held
-        if met:
-            self._say({"met": point})
-            go_on.wait(HOLD_S)
 
 
 class Breakable:
@@ -204,37 +159,6 @@ class StoppableEngine(engine_http.EngineServer):
             self._path.with_suffix(".off").rename(self._path)
 
 
-class SpiedChannel:
-    """A command's channel that knows which program runs over it, and says when its first answer is there."""
-
-    def __init__(self, channel: paramiko.Channel, ended: Callable[[str], None]) -> None:
-        self._channel = channel
-        self._ended = ended
-        self._seen = b""
-        self._name = ""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._channel, name)
-
-    def recv(self, size: int) -> bytes:
-        """See Channel."""
-        data = self._channel.recv(size)
-        if not self._name:
-            self._seen += data
-            if found := PROGRAM.search(self._seen):
-                self._name = found[1].decode()
-        elif self._name == "run":
-            self._seen += data
-        return data
-
-    def sendall(self, data: bytes) -> None:
-        """See Channel."""
-        if self._name and MARKER.search(data):
-            name, self._name = self._name, ""
-            self._ended("compose" if name == "run" and COMPOSE.search(self._seen) else name)
-        self._channel.sendall(data)
-
-
 def spy(steps: Steps, breakable: list[Breakable]) -> None:
     """Have everything that reaches a node told to `steps`."""
     programs_run = sshd._Programs.run
@@ -269,6 +193,24 @@ def spy(steps: Steps, breakable: list[Breakable]) -> None:
     sshd._Listener.verify_request = verify  # type: ignore[method-assign]
 
 
+def fork_programs(forker: Forker) -> None:
+    """Have the programs that the tool sends forked off, not started."""
+    further = PATH_SETUP.partition("}")[2].partition(";")[0]
+
+    def popen(argv: tuple[str, ...], *, cwd: Path, env: dict[str, str], **more: Any) -> Any:
+        environment = {**env, "PATH": f"{env['PATH']}:{further}"}
+        match argv[-1]:
+            case str(command) if command == COMMAND:
+                return forker.fork(cwd, environment)
+            case str(command) if command == DIAL_ENGINE:
+                return forker.fork(cwd, environment, (str(cwd.parent), "system", "dial-stdio"))
+            case _:
+                return subprocess.Popen(argv, cwd=cwd, env=env, **more)
+
+    names = SimpleNamespace(Popen=popen, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    setattr(sshd, "subprocess", names)  # noqa: B010  a plain assignment is none of a name that it exports
+
+
 def main(folder: Path) -> None:
     """Serve one driver until its end of input."""
     out = threading.Lock()
@@ -278,6 +220,8 @@ def main(folder: Path) -> None:
             sys.stdout.write(json.dumps(document) + "\n")
             sys.stdout.flush()
 
+    forker = Forker()
+    fork_programs(forker)
     steps = Steps(say)
     breakable: list[Breakable] = []
     spy(steps, breakable)
@@ -293,6 +237,7 @@ def main(folder: Path) -> None:
         say({"answer": _obey(json.loads(line), steps, by_role)})
     for each in nodes:
         each.close()
+    forker.close()
     os._exit(0)
 
 

@@ -10,29 +10,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
-
-# Everything that the tool imports late: it is imported once, here, and the tool's processes are forked off.
-import docker
-import httpx
-
-import dspark_deploy.flow.down
-import dspark_deploy.flow.history
-import dspark_deploy.flow.status
-import dspark_deploy.flow.switch
-import dspark_deploy.remote.engine
-from dspark_deploy.cli.commands import register_all
-from dspark_deploy.cli.group import main
+from typing import Any
 
 from ..bed.run import Ran
+from ..forked import ERR, OUT, fork_tool
 from ..rehearsal.pair import DROPPED, place
 
-IMPORTED = (docker, httpx, dspark_deploy.flow, dspark_deploy.remote.engine)
 LIMIT_S = 60.0  # of one run of the tool: everything that it waits for here ends well before
+CANARY = "sk-canary-5d1e8b"  # the key that the pair's API asks for: it is looked for in all that is written
+QUIET_S = 10.0  # until what the tool had on the nodes is gone
 ROOT = Path(__file__).parents[2]
 
 
@@ -59,7 +49,6 @@ class Side:
     """See the module."""
 
     def __init__(self) -> None:
-        register_all()
         self.state = place()
         self.folder = self.state / "pair"
         self.folder.mkdir()
@@ -101,6 +90,13 @@ class Side:
         found: dict[str, Any] = self.ask("told")
         return found
 
+    def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """What is on both nodes, once `holds` says so of it, or after QUIET_S."""
+        deadline = time.monotonic() + QUIET_S
+        while not holds(told := self.told()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return told
+
     def met(self, running: Running, limit_s: float = LIMIT_S) -> bool:
         """Wait until the step to be held was reached. False where the tool ended before."""
         deadline = time.monotonic() + limit_s
@@ -128,6 +124,12 @@ class Side:
         document: dict[str, Any] = json.loads(line)
         return document
 
+    def shown(self) -> list[str]:
+        """The files that hold the key: of controller, nodes and engines, and what the tool printed."""
+        argv = ["grep", "-rlsF", "--exclude=secrets.env", CANARY, str(self.state)]
+        found = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+        return [str(Path(each).relative_to(self.state)) for each in found.splitlines()]
+
     # --- the tool -----------------------------------------------------------------------------------------------
 
     def dspark(self, *words: str) -> Ran:
@@ -140,10 +142,10 @@ class Side:
         folder = self.state / f"run-{self._number % 8}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
+        home = self.state / controller
+        home.mkdir(exist_ok=True)
         words = (*words, "--inventory", str(self.folder / "inventory.yaml"))
-        pid = os.fork()
-        if not pid:
-            _be_the_tool(words, folder, self.state / controller)
+        pid = fork_tool(words, folder, _environment(home))
         return Running(words, pid, folder, time.monotonic())
 
     def end(self, running: Running) -> Ran:
@@ -156,7 +158,7 @@ class Side:
                 os.waitpid(running.pid, 0)
                 raise Hangs(f"`dspark {' '.join(running.words)}`: {said}")
             time.sleep(0.005)
-        out, err = ((running.folder / name).read_text() for name in ("out", "err"))
+        out, err = ((running.folder / name).read_text() for name in (OUT, ERR))
         return Ran(running.words, code, out, err, time.monotonic() - running.began)
 
     def _code(self, running: Running) -> int | None:
@@ -170,30 +172,18 @@ class Side:
 
     @staticmethod
     def _said(running: Running) -> str:
-        return (running.folder / "err").read_text()
-
-
-def _be_the_tool(words: Sequence[str], folder: Path, home: Path) -> NoReturn:
-    code = 1
-    try:
-        home.mkdir(exist_ok=True)
-        os.setsid()
-        for number, name in ((1, "out"), (2, "err")):
-            descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600)
-            os.dup2(descriptor, number)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.environ.clear()
-        os.environ.update(_environment(home))
-        os.chdir(home)
-        code = main(list(words))
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
+        return (running.folder / ERR).read_text()
 
 
 def _environment(home: Path) -> Mapping[str, str]:
-    return {**KEPT, "HOME": str(home), "XDG_STATE_HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home)}
+    return {
+        **KEPT,
+        "DSPARK_API_KEY": CANARY,
+        "HOME": str(home),
+        "XDG_STATE_HOME": str(home),
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(home),
+    }
 
 
 KEPT = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}

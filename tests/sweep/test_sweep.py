@@ -12,8 +12,6 @@ from ..bed.run import run
 from .judge import alive, expected_status
 from .points import WAYS, points_of
 
-pytestmark = pytest.mark.sweep
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -50,6 +48,7 @@ def test_a_rank_that_ended_is_not_alive() -> None:
     assert alive(told(["exited a"], ["running b"])) == {"head": None, "worker": "b"}
 
 
+@pytest.mark.sweep
 def test_a_cut_while_a_rank_starts_is_undone() -> None:
     ran = run([sys.executable, "-m", "tests.sweep", "rollback", "compose", "cut"], cwd=ROOT, timeout=300).check()
     assert "2 points tried" in ran.stdout

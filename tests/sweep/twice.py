@@ -44,8 +44,7 @@ def _play(connection: Connection) -> None:
 
 def _round(side: Side) -> list[str]:
     side.ask("empty")
-    while not is_quiet(side.told()):
-        pass
+    side.until(is_quiet)
     runs = [side.start("up", "-p", "agent-1m", controller=name) for name in ("one", "other")]
     ended = [side.end(run) for run in runs]
     serving = alive(side.told())
