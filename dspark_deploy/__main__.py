@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
-from dspark_deploy.cli.commands import register_all
-from dspark_deploy.cli.group import main as run
+from dspark_deploy.errors import ExitCode
 
 
 def main() -> None:
@@ -22,8 +24,26 @@ def main() -> None:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are TextIOWrapper here
     # Modules are loaded and kept: looking for garbage among them costs a tenth of a command's start.
     gc.set_threshold(100_000)
-    register_all()
-    sys.exit(run())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
+    try:
+        # Here, so that a signal finds its answer also while these load, which takes most of a short command's time.
+        from dspark_deploy.cli.commands import register_all  # noqa: PLC0415  see the line above
+        from dspark_deploy.cli.group import main as run  # noqa: PLC0415  likewise
+
+        register_all()
+        code = run()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: nothing was changed\n")
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Until a command has its own way to end (remote/clock.py): every signal is what Ctrl-C is to Python."""
+    del number, frame
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

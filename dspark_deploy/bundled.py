@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,12 +67,25 @@ class SearchPath:
             return {name: path for name, path in found.items() if name not in _NOT_PROFILES}
         return found
 
-    def unknown(self, kind: Kind, name: str, *, also: tuple[str, ...] = ()) -> ConfigError:
+    def unknown(self, kind: Kind, name: str, *, also: tuple[str, ...] = (), why: str = "") -> UnknownName:
         """No file of that name. `also` are further names that would have done."""
         known = sorted({*self.files(kind), *also})
         guess = nearest(name, known)
         hint = f"did you mean `{guess}`? " if guess else ""
-        return ConfigError(f"no {kind} is called `{name}`", remedy=f"{hint}known: {', '.join(known)}")
+        return UnknownName(f"no {kind} is called `{name}`", why=why, remedy=f"{hint}known: {', '.join(known)}")
+
+
+class UnknownName(ConfigError):
+    """No data file has that name."""
+
+
+@contextmanager
+def named_in(place: Callable[[], str]) -> Iterator[None]:
+    """Let the error of a name that is unknown say where the name stands: a file and its line, a flag, a variable."""
+    try:
+        yield
+    except UnknownName as error:
+        raise ConfigError(f"{place()}: {error.message}", why=error.why, remedy=error.remedy) from error
 
 
 def search_path(cwd: Path, config_home: Path) -> SearchPath:

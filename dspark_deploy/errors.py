@@ -117,6 +117,13 @@ class Interrupted(DsparkError):
     id = "interrupted"
 
 
+class KeyRefused(DsparkError):
+    """The served API asks for a key: none was given, or another one. The message never holds it."""
+
+    code = ExitCode.USAGE
+    id = "key-refused"
+
+
 class StepFailed(DsparkError):
     """A command on a node failed, or did not end in its time. Flows translate it where they know more."""
 

@@ -231,7 +231,7 @@ CASES = (
                 "up --set extra_flags.--no-such-flag=1",
                 4,
                 steps=(PUSH, *WORKER),
-                says=("exit code 2", "unrecognized arguments: --no-such-flag"),
+                says=("F12", "unrecognized arguments: --no-such-flag"),
                 left=NOTHING,
             ),
         ),

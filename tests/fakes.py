@@ -20,12 +20,14 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import PurePosixPath
 from typing import Any
 
+from pydantic import SecretStr
+
 from dspark_deploy.checks.layout import layout_of
 from dspark_deploy.errors import DsparkError, StepFailed
 from dspark_deploy.facts import labels
 from dspark_deploy.facts.node import Container, Memory, NodeFacts, Noted
 from dspark_deploy.facts.parse import SCHEMA, parse_look
-from dspark_deploy.remote.host import LogLine, Result, Stream
+from dspark_deploy.remote.host import EngineEvent, LogLine, Result, Stream
 from tests.plan.deployments import CATALOGUE
 from tests.samples import cache_place, memory, snapshot_document
 
@@ -42,8 +44,10 @@ class FakeEngine:
         self.images = dict(images or {})  # reference -> id
         self.kept: dict[str, Container] = {}
         self.stopped: list[str] = []  # ids, in order
+        self.died: list[EngineEvent] = []  # what listeners are told
         self.unstoppable: set[str] = set()  # ids that survive a stop
         self.failing: DsparkError | None = None  # raised by every question while it is set
+        self.skew_s = 0.0  # its clock less this machine's
         self._lines: dict[str, list[LogLine]] = {}
         self._changed = threading.Condition()
         self._seconds = 0
@@ -70,6 +74,7 @@ class FakeEngine:
     def die(self, container_id: str, exit_code: int = 1, *last_words: str, oom_killed: bool = False) -> None:
         """End a container by itself."""
         self.say(container_id, *last_words)
+        self.died.append(EngineEvent(0.0, "die", container_id, self.kept[container_id].name, exit_code))
         self._change(container_id, state="exited", exit_code=exit_code, oom_killed=oom_killed)
 
     def restart(self, container_id: str) -> None:
@@ -112,9 +117,17 @@ class FakeEngine:
         del since_s  # a fake has no clock to count from
         return FakeLogs(self, container_id, follow=follow, tail=tail)
 
+    def events(self, pair: str) -> FakeEvents:
+        self._ask()
+        return FakeEvents(self, pair)
+
     def image_id(self, reference: str) -> str | None:
         self._ask()
         return self.images.get(reference)
+
+    def time_s(self) -> float:
+        self._ask()
+        return time.time() + self.skew_s
 
     def _ask(self) -> None:
         if self.failing is not None:
@@ -154,6 +167,33 @@ class FakeLogs:
         return self._closed or not self._follow or container is None or container.state != "running"
 
 
+class FakeEvents:
+    """host.Events over what happens to a fake engine's containers: their deaths. Ends where the engine fails."""
+
+    def __init__(self, engine: FakeEngine, pair: str) -> None:
+        self._engine = engine
+        self._next = len(engine.died)
+        self._closed = False
+        del pair  # a fake keeps no other pair's containers
+
+    def __iter__(self) -> Iterator[EngineEvent]:
+        return self
+
+    def __next__(self) -> EngineEvent:
+        engine = self._engine
+        with engine._changed:
+            engine._changed.wait_for(lambda: self._next < len(engine.died) or self._closed or engine.failing)
+            if self._closed or self._next >= len(engine.died):
+                raise StopIteration
+            self._next += 1
+            return engine.died[self._next - 1]
+
+    def close(self) -> None:
+        with self._engine._changed:
+            self._closed = True
+            self._engine._changed.notify_all()
+
+
 @dataclass
 class FakeSession:
     """host.Session of the lock program."""
@@ -189,14 +229,19 @@ class FakeHost:
     places: list[dict[str, Any]] = field(default_factory=list)  # its caches; empty: one, with the default model
     snapshot: dict[str, Any] = field(default_factory=dict)  # in what its model's snapshot is not a complete one
     layout: str = "anemll"  # the family whose files its images hold
+    recalls: dict[str, Any] = field(default_factory=dict)  # in what it remembers more than nothing
     hears: dict[str, Any] = field(default_factory=dict)  # in what it hears of its peer is not all of it
     memories: list[Memory] = field(default_factory=lambda: [memory()])  # one a question, the last one stays
+    pulses: list[dict[str, Any]] = field(default_factory=lambda: [pulse()])  # one a question, the last one stays
     lock_owner: dict[str, Any] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)  # what runs noted here, oldest first
     marks: dict[str, Any] = field(default_factory=dict)
     sessions: list[FakeSession] = field(default_factory=list)
     on_start: Callable[[FakeHost, Container], None] = lambda _host, _container: None
     api: Answerer | None = None  # None: nothing listens
+    api_key: SecretStr | None = None
+    held_key: SecretStr | None = None  # what its secrets.env holds
+    held_since_s: float = 0.0  # when that was written
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -251,6 +296,10 @@ class FakeHost:
             "places": lambda: {"places": self.places or [cache_place(self.facts)]},
             "remember": lambda: self._remember(request),
             "journal": lambda: self._journal(request),
+            "read_release": lambda: {"files": self._release(request)},
+            "secret": lambda: self._secret(request),
+            "pulse": lambda: self.pulses.pop(0) if len(self.pulses) > 1 else self.pulses[0],
+            "recall": lambda: {"noted": None, "hashed": [], "gpu": None, **self.recalls},
             "memory": lambda: asdict(self.memories.pop(0) if len(self.memories) > 1 else self.memories[0]),
         }
         if program not in answers:
@@ -313,11 +362,17 @@ class FakeHost:
             document["missing"]["look"] = unlooked.message
         document["time_s"] = time.time() + document.pop("skew_s")
         document["releases"] = sorted({*self.facts.releases, *self.kept_releases(request["pair"])})
+        document["key_at"] = None if self.held_key is None else self.held_since_s
         document["marks"] = sorted({*self.facts.marks, *self.marks})
         document["images"] = [each for each in document["images"] if each["reference"] in request["images"]]
         document["containers"] = [_inspected(each) for each in self.engine_.kept.values()]
         del document["node"]
         return document
+
+    def _release(self, request: Mapping[str, Any]) -> dict[str, str] | None:
+        folder = self.release_folder(request["pair"], request["release"])
+        found = {path.name: content.decode() for path, content in self.files.items() if path.parent == folder}
+        return found or None
 
     def _journal(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if request.get("append"):
@@ -332,6 +387,15 @@ class FakeHost:
         }
         releases = {release: manifest["served"] for release, manifest in manifests.items()}
         return {"history": list(self.history), "marks": dict(self.marks), "releases": releases}
+
+    def _secret(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        before = None if self.held_key is None else self.held_key.get_secret_value()
+        same = before == request["key"]
+        if request["change"] and not same:
+            self.held_key = None if request["key"] is None else SecretStr(request["key"])
+            self.held_since_s = time.time()
+        changed = {"before": before} if request["change"] else {}
+        return {"same": same, "at": None if self.held_key is None else self.held_since_s, **changed}
 
     def _link(self, request: Mapping[str, Any]) -> dict[str, Any]:
         heard = {"small": True, "full": True, "problem": "", **self.hears}
@@ -384,6 +448,16 @@ class FakeHost:
         self.engine_.add(started)
         self.on_start(self, started)
         return Result(command, 0, "", "")
+
+
+def pulse(
+    cpu_s: float = 0.0, *compilers: str, unread: Mapping[str, str] | None = None, **caches: int
+) -> dict[str, Any]:
+    """What the program of that name answers. `caches` are bytes, by folder."""
+    processes = [{"pid": 1, "command": "vllm", "cpu_s": cpu_s}]
+    processes += [{"pid": 2, "command": each, "cpu_s": 0.0} for each in compilers]
+    sizes = {folder: {"bytes": size, "files": 1} for folder, size in caches.items()}
+    return {"processes": processes, "caches": sizes, "unread": dict(unread or {})}
 
 
 def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

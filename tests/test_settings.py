@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -90,10 +91,9 @@ def test_a_value_is_literal(tmp_path: Path, line: str, value: str) -> None:
         ("DSPARK_PROFILE\n", "line 1: not NAME=value", "write NAME=value"),
         ('DSPARK_PROFILE="open\n', "line 1: not NAME=value", "quotes in pairs"),
         ("\nDSPARK_PROFILE=\n", "line 2: DSPARK_PROFILE is empty", "take the line out"),
-        ("DSPARK_PROFILE=a\nDSPARK_PROFILE=b\n", "line 2: DSPARK_PROFILE is set twice, first on line 1", "keep one"),
-        ("MAX_MODEL_LENGTH=1\n", "MAX_MODEL_LENGTH is not a setting of dspark", "did you mean DSPARK_MAX_MODEL_LEN?"),
+        ("DSPARK_PROFILE=a\nDSPARK_PROFILE=b\n", "line 2: DSPARK_PROFILE is set twice, first on ", "keep one"),
         ("DSPARK_MAX_SEQS=1\n", "DSPARK_MAX_SEQS is not a setting", "did you mean DSPARK_MAX_NUM_SEQS?"),
-        ("WORKER_HOST=10.0.0.2\n", "WORKER_HOST is not a setting of dspark", "take it out"),
+        ("DSPARK_WORKER_HOST=10.0.0.2\n", "DSPARK_WORKER_HOST is not a setting of dspark", "take it out"),
         ("DSPARK_INVENTORY=b.yaml\n", "found by way of the inventory", "-i"),
         ("DSPARK_OUTPUT=xml\n", '.env line 1: `output` is "xml"', "`text` or `json`"),
     ],
@@ -102,6 +102,31 @@ def test_a_line_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, messa
     error = refused(tmp_path, text)
     assert message in error.message
     assert remedy in error.remedy
+
+
+def test_what_other_tools_have_in_the_file_is_one_warning_and_never_an_error(tmp_path: Path) -> None:
+    theirs = "WORKER_HOST=10.0.0.2\nMAX_MODEL_LENGTH=1\nEMPTY=\nEMPTY=twice\nBARE\nLAST=1\n"
+    settings = load(tmp_path, theirs + "DSPARK_PROFILE=deep-1m\n")
+    assert settings.profile == "deep-1m"
+    (warning,) = settings.warnings
+    told = "MAX_MODEL_LENGTH (did you mean DSPARK_MAX_MODEL_LEN?), WORKER_HOST, EMPTY, BARE and 1 more"
+    assert warning == f"{tmp_path}/.env: passed over, for only DSPARK_* is read there: {told}"
+
+
+def test_a_folder_of_that_name_is_another_tools(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    assert load(tmp_path).warnings == ()
+
+
+def test_a_pipe_that_nobody_writes_into_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".env")
+    with pytest.raises(ConfigError, match="a pipe that nobody writes into"):
+        load(tmp_path)
+
+
+def test_a_variable_that_is_no_text_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="DSPARK_PROFILE: `profile` is not UTF-8"):
+        load(tmp_path, DSPARK_PROFILE="\udcff")
 
 
 def test_utf_16_is_refused(tmp_path: Path) -> None:
@@ -125,3 +150,34 @@ def test_a_wrong_variable_names_itself(tmp_path: Path) -> None:
 def test_every_value_of_a_profile_can_be_set(tmp_path: Path) -> None:
     for name in OVERRIDABLE:
         assert [each.key for each in load(tmp_path, **{f"DSPARK_{name.upper()}": "x"}).given] == [name]
+
+
+def test_an_api_key_is_taken_from_the_environment_or_a_private_dotenv_and_never_shown(tmp_path: Path) -> None:
+    settings = load_settings({"DSPARK_API_KEY": "sk-one"}, (), directory=tmp_path)
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "sk-one"
+    assert "sk-one" not in repr(settings)
+    (tmp_path / ".env").write_text("DSPARK_API_KEY=sk-two\n")
+    (tmp_path / ".env").chmod(0o600)
+    written = load_settings({}, (), directory=tmp_path).api_key
+    assert written is not None
+    assert written.get_secret_value() == "sk-two"
+
+
+@pytest.mark.parametrize(
+    ("environment", "mode", "message"),
+    [
+        ({"DSPARK_API_KEY": "sk one"}, 0o600, "DSPARK_API_KEY: DSPARK_API_KEY holds a blank"),
+        ({"DSPARK_API_KEY": "sk\udcff"}, 0o600, "holds a blank or a character that no HTTP header carries"),
+        ({}, 0o644, ".env line 1: DSPARK_API_KEY can be read by others"),
+    ],
+)
+def test_an_api_key_that_can_not_be_one_is_refused_unseen(
+    tmp_path: Path, environment: dict[str, str], mode: int, message: str
+) -> None:
+    (tmp_path / ".env").write_text("DSPARK_API_KEY=sk-two\n")
+    (tmp_path / ".env").chmod(mode)
+    with pytest.raises(ConfigError) as raised:
+        load_settings(environment, (), directory=tmp_path)
+    assert message in raised.value.message
+    assert "sk" not in raised.value.message.replace(str(tmp_path), "")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dspark_deploy.capacity.measurements import Boot, Measurements
 from dspark_deploy.errors import DsparkError
 from dspark_deploy.facts.link import Heard
 from dspark_deploy.facts.node import Container, Image, NodeFacts
@@ -27,6 +28,8 @@ class Case:
     workload: Workload | None = None
     unreachable: Mapping[str, DsparkError] = field(default_factory=dict)  # by node: why there are no facts of it
     heard: Mapping[str, tuple[Heard, ...]] = field(default_factory=dict)  # by node, of its peer; empty: not tried
+    measured: Measurements | None = None  # what was published; None: no pool is predicted
+    boots: tuple[Boot, ...] = ()  # this pair's own on record, the newest first
 
     @property
     def pair(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from dspark_deploy.checks.case import Case
@@ -21,10 +21,10 @@ def variables_file(family: Family) -> str:
     return f"{family.packages}/vllm/envs.py"
 
 
-def look_for(*families: Family) -> dict[str, tuple[str, ...]]:
-    """What to look for in an image that may be of one of `families`."""
+def look_for(*families: Family, also: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
+    """What to look for in an image that may be of one of `families`: its layout, and `also` these files."""
     return {
-        "paths": tuple(dict.fromkeys(path for family in families for path in layout_of(family))),
+        "paths": tuple(dict.fromkeys((*(path for family in families for path in layout_of(family)), *also))),
         "names_in": tuple(variables_file(family) for family in families),
     }
 

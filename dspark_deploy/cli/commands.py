@@ -14,6 +14,7 @@ from dspark_deploy.cli.group import register
 from dspark_deploy.cli.history import history
 from dspark_deploy.cli.init import init
 from dspark_deploy.cli.logs import logs
+from dspark_deploy.cli.parity import parity
 from dspark_deploy.cli.plan import plan
 from dspark_deploy.cli.profiles import profiles
 from dspark_deploy.cli.pull import pull
@@ -23,10 +24,12 @@ from dspark_deploy.cli.report import report
 from dspark_deploy.cli.rollback import rollback
 from dspark_deploy.cli.smoke import smoke
 from dspark_deploy.cli.status import status
+from dspark_deploy.cli.supervise import supervise
 from dspark_deploy.cli.switch import switch
 from dspark_deploy.cli.unlock import unlock
 from dspark_deploy.cli.up import up
 from dspark_deploy.cli.verify_cache import verify_cache
+from dspark_deploy.cli.watch import watch
 
 
 def register_all() -> None:
@@ -35,10 +38,12 @@ def register_all() -> None:
         init,
         plan,
         up,
+        watch,
         status,
         logs,
         explain,
         down,
+        supervise,
         switch,
         rollback,
         history,
@@ -49,6 +54,7 @@ def register_all() -> None:
         profiles,
         families,
         verify_cache,
+        parity,
         smoke,
         bench,
         compare,

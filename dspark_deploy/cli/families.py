@@ -6,7 +6,7 @@ import click
 
 from dspark_deploy.cli.envelope import print_envelope
 from dspark_deploy.cli.options import Common, common_options
-from dspark_deploy.cli.text import columns, values_text
+from dspark_deploy.cli.text import broken_lines, columns, values_text
 from dspark_deploy.errors import ExitCode
 
 
@@ -23,12 +23,12 @@ def families(common: Common, name: str | None) -> int:
 
     wish = common.wish()
     if name is None:
-        lines = list_families(wish)
+        listing = list_families(wish)
         if common.json:
-            print_envelope("families", ExitCode.OK, result=lines)
+            print_envelope("families", ExitCode.OK, result=listing.lines, warnings=broken_lines(listing.broken))
         else:
-            rows = [("FAMILY", "IMAGE", "TITLE"), *((each.name, each.image, each.title) for each in lines)]
-            click.echo(columns(rows))
+            rows = [("FAMILY", "IMAGE", "TITLE"), *((each.name, each.image, each.title) for each in listing.lines)]
+            click.echo("\n".join((columns(rows), *broken_lines(listing.broken))))
         return ExitCode.OK
     detail = show_family(wish, name)
     if common.json:

@@ -31,10 +31,19 @@ MARKS = {"taken": "->", "same": "=", "derived": ".", "left-out": "x"}
     help="Take over an env file of upstream's scripts (.env.dspark).",
 )
 @click.option("--name", default="spark-pair", show_default=True, help="What the pair is called.")
+@click.option("--api-port", type=click.IntRange(1, 65535), help="Port of the API on the head. Default: 8888.")
 @click.option("--force", is_flag=True, help="Write over an inventory that is there.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the inventory and write nothing.")
 @common_options
-def init(common: Common, hosts: tuple[str, ...], from_env: Path | None, name: str, force: bool, dry_run: bool) -> int:
+def init(
+    common: Common,
+    hosts: tuple[str, ...],
+    from_env: Path | None,
+    name: str,
+    api_port: int | None,
+    force: bool,
+    dry_run: bool,
+) -> int:
     """Look at two nodes and write an inventory with which `up` starts them.
 
     HEAD and WORKER are aliases of your ssh config, user@host:port, or local. Both are read, nothing on them is changed:
@@ -55,7 +64,7 @@ def init(common: Common, hosts: tuple[str, ...], from_env: Path | None, name: st
 
     if len(hosts) not in {0, NODES} or not (hosts or from_env):
         raise click.UsageError("give both hosts, HEAD and WORKER, or --from-env FILE, or all three")
-    asked = Asked((hosts[0], hosts[1]) if hosts else None, from_env, name, force, dry_run)
+    asked = Asked((hosts[0], hosts[1]) if hosts else None, from_env, name, force, dry_run, api_port)
     with Interruption() as interruption:
         report = initialise(common.wish(), asked, Narrator(quiet=common.quiet), SystemClock(interruption))
     if common.json:

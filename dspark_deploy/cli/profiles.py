@@ -6,7 +6,7 @@ import click
 
 from dspark_deploy.cli.envelope import print_envelope
 from dspark_deploy.cli.options import Common, common_options
-from dspark_deploy.cli.text import columns, values_text
+from dspark_deploy.cli.text import broken_lines, columns, values_text
 from dspark_deploy.errors import ExitCode
 
 
@@ -23,9 +23,9 @@ def profiles(common: Common, name: str | None) -> int:
 
     wish = common.wish()
     if name is None:
-        lines = list_profiles(wish)
+        listing = list_profiles(wish)
         if common.json:
-            print_envelope("profiles", ExitCode.OK, result=lines)
+            print_envelope("profiles", ExitCode.OK, result=listing.lines, warnings=broken_lines(listing.broken))
         else:
             rows = [("PROFILE", "FAMILY", "MODEL", "TOKENS", "SEQS", "TITLE")]
             rows += [
@@ -37,9 +37,9 @@ def profiles(common: Common, name: str | None) -> int:
                     str(each.max_num_seqs),
                     each.title,
                 )
-                for each in lines
+                for each in listing.lines
             ]
-            click.echo(columns(rows))
+            click.echo("\n".join((columns(rows), *broken_lines(listing.broken))))
         return ExitCode.OK
     detail = show_profile(wish, name)
     if common.json:

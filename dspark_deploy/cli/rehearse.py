@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
+from typing import Any
 
 import click
 
@@ -11,10 +13,24 @@ from dspark_deploy.cli.envelope import print_envelope
 from dspark_deploy.cli.group import cli, main
 from dspark_deploy.cli.narrator import Narrator
 from dspark_deploy.cli.options import Common, common_options
+from dspark_deploy.cli.spoken import spoken_as
 from dspark_deploy.cli.text import columns
 from dspark_deploy.errors import ConfigError, ExitCode
 
+PROGRAM = "dspark rehearse"
+API_PORT = "--api-port"
 MAKES_ONE = "init"  # the command that writes an inventory: it is given the ssh config alone
+
+
+class TimeScale(click.FloatRange):
+    """A number in a range: `nan`, which is neither below nor above anything, is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click.ParamType."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
 
 
 @click.command(
@@ -25,7 +41,7 @@ MAKES_ONE = "init"  # the command that writes an inventory: it is given the ssh 
 @click.option("--scenario", "name", help="What is broken from the start; --list shows all. Default: nothing.")
 @click.option(
     "--time-scale",
-    type=click.FloatRange(min=0, min_open=True),
+    type=TimeScale(min=0.01, max=1_000_000),
     metavar="X",
     help="What takes X seconds on a real pair takes one. Default: 60, so that a boot takes about 5 s.",
 )
@@ -96,7 +112,10 @@ def _run(common: Common, name: str | None, time_scale: float | None, command: tu
     own = ["--ssh-config", str(opened.ssh_config)]
     if command[0] != MAKES_ONE:
         own += ["--inventory", str(opened.inventory)]
-    return main([*_again(common), *command, *own])
+    elif API_PORT not in {word.partition("=")[0] for word in command}:
+        own += [API_PORT, str(opened.api_port)]  # the usual one may be taken: the head is this machine
+    with spoken_as(PROGRAM, cli.commands.keys() - {"rehearse"}):
+        return main([*_again(common), *command, *own], program=PROGRAM)
 
 
 def _refuse_another_pair(common: Common, command: tuple[str, ...]) -> None:

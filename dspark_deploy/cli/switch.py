@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from dspark_deploy.cli.ask import asker
-from dspark_deploy.cli.bringing import bring_options, limits_of, show_pair, show_plan
-from dspark_deploy.cli.narrator import Narrator
+from dspark_deploy.cli.bringing import bring_options, limits_of, narrator_of, show_pair, show_plan
 from dspark_deploy.cli.options import Common, change_options, common_options
 
 
@@ -22,6 +21,7 @@ def switch(
     no_return: bool,
     timeout: float,
     rendezvous_timeout: float,
+    stall: float,
     lock_wait: float,
     dry_run: bool,
     yes: bool,
@@ -34,8 +34,8 @@ def switch(
     from dspark_deploy.flow.switch import intend_switch, switch_family
     from dspark_deploy.remote.clock import Interruption, SystemClock
 
-    narrator = Narrator(quiet=common.quiet)
-    limits = limits_of(timeout, rendezvous_timeout, lock_wait, returns=not no_return)
+    narrator = narrator_of(common)
+    limits = limits_of(timeout, rendezvous_timeout, stall, lock_wait, returns=not no_return)
     with Interruption(narrator.what_runs) as interruption:
         clock = SystemClock(interruption)
         if dry_run:

@@ -34,7 +34,14 @@ def parse_container(found: Mapping[str, Any]) -> Container:
         stop_timeout_s=config.get("StopTimeout"),
         granted=_granted(found),
         gpu_memory_utilization=_utilization(config.get("Cmd") or []),
+        finished_at=_finished(state) if was_started else None,
     )
+
+
+def _finished(state: Mapping[str, Any]) -> str | None:
+    """When it ended last. The engine keeps that of the run before while it runs again."""
+    finished = state.get("FinishedAt")
+    return finished if finished and finished != NEVER and not state.get("Running") else None
 
 
 def _granted(found: Mapping[str, Any]) -> Granted | None:

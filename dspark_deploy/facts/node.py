@@ -169,6 +169,7 @@ class Container:
     stop_timeout_s: int | None = None
     granted: Granted | None = None  # None: it was not asked
     gpu_memory_utilization: float | None = None  # as its command line has it
+    finished_at: str | None = None  # RFC 3339, the node's clock; None: it runs, or never ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +220,6 @@ class NodeFacts:
     noted: Noted | None = None
     marks: tuple[str, ...] = ()  # names of what earlier runs left for the next one to heed
     state_mode: int | None = None  # permissions of the pair's folder there; None: it has none yet
+    key_at: float | None = None  # when the API key there was written, seconds since the epoch, its clock; None: none
     skew_s: float | None = None  # the node's clock less the controller's
     missing: Mapping[str, str] = field(default_factory=dict)

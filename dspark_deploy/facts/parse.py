@@ -47,7 +47,7 @@ def parse_probe(node: str, document: Mapping[str, Any], *, skew_s: float | None 
         rdma_devices=document["rdma_devices"],
         listeners=tuple(Listener(**each) for each in document["listeners"]),
         docker=Docker(**document["docker"]),
-        images=tuple(_image(each) for each in document["images"]),
+        images=tuple(parse_image(each) for each in document["images"]),
         containers=tuple(parse_container(each) for each in document["containers"]),
         paths=tuple(PathFact(**each) for each in document["paths"]),
         releases=tuple(document["releases"]),
@@ -58,9 +58,15 @@ def parse_probe(node: str, document: Mapping[str, Any], *, skew_s: float | None 
         noted=None if noted is None else Noted(noted["at"], dict(noted["values"])),
         marks=tuple(document["marks"]),
         state_mode=document["state_mode"],
+        key_at=document.get("key_at"),  # in recordings of earlier versions it is not
         skew_s=skew_s,
         missing=dict(document["missing"]),
     )
+
+
+def parse_image(found: Mapping[str, Any]) -> Image:
+    """Read what the probe tells of one image."""
+    return Image(**{**found, "layers": tuple(found["layers"]), "digests": tuple(found["digests"])})
 
 
 def parse_look(found: Mapping[str, Any]) -> Look:
@@ -76,10 +82,6 @@ def _netdev(found: Mapping[str, Any]) -> Netdev:
 
 def _hca_port(found: Mapping[str, Any]) -> HcaPort:
     return HcaPort(**{**found, "gids": tuple(Gid(**gid) for gid in found["gids"])})
-
-
-def _image(found: Mapping[str, Any]) -> Image:
-    return Image(**{**found, "layers": tuple(found["layers"]), "digests": tuple(found["digests"])})
 
 
 def _processes(found: list[Mapping[str, Any]]) -> tuple[Process, ...]:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dspark_deploy.bundled import config_home, search_path
+from dspark_deploy.errors import ConfigError
 from dspark_deploy.family import Family
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.plan.catalogue import Catalogue
+from dspark_deploy.profile import Profile
+
+Read = TypeVar("Read")
+Line = TypeVar("Line")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Line]):
+    """What can be chosen, and by name the files that can't be read: they stand in nobody's way but their own."""
+
+    lines: tuple[Line, ...]
+    broken: Mapping[str, ConfigError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +67,26 @@ class FamilyDetail:
     values: Mapping[str, Any]
 
 
-def list_profiles(wish: Wish) -> tuple[ProfileLine, ...]:
+def list_profiles(wish: Wish) -> Listing[ProfileLine]:
     """All profiles, by name."""
-    return tuple(
-        ProfileLine(
-            each.name,
-            each.aliases,
-            each.title,
-            each.family,
-            each.model,
-            each.max_model_len,
-            each.max_num_seqs,
-        )
-        for each in catalogue_of(wish).profiles()
+    return _listing(catalogue_of(wish).every_profile(), _profile_line)
+
+
+def _profile_line(profile: Profile) -> ProfileLine:
+    return ProfileLine(
+        profile.name,
+        profile.aliases,
+        profile.title,
+        profile.family,
+        profile.model,
+        profile.max_model_len,
+        profile.max_num_seqs,
     )
+
+
+def _listing(every: Mapping[str, Read | ConfigError], line: Callable[[Read], Line]) -> Listing[Line]:
+    broken = {name: each for name, each in every.items() if isinstance(each, ConfigError)}
+    return Listing(tuple(line(each) for each in every.values() if not isinstance(each, ConfigError)), broken)
 
 
 def show_profile(wish: Wish, name: str) -> ProfileDetail:
@@ -79,9 +98,10 @@ def show_profile(wish: Wish, name: str) -> ProfileDetail:
     return ProfileDetail(profile.name, str(file), profile.model_dump(mode="json"), resolved.sources)
 
 
-def list_families(wish: Wish) -> tuple[FamilyLine, ...]:
+def list_families(wish: Wish) -> Listing[FamilyLine]:
     """All families, by name."""
-    return tuple(FamilyLine(each.name, each.title, each.image, each.digest) for each in catalogue_of(wish).families())
+    every = catalogue_of(wish).every_family()
+    return _listing(every, lambda each: FamilyLine(each.name, each.title, each.image, each.digest))
 
 
 def show_family(wish: Wish, name: str) -> FamilyDetail:

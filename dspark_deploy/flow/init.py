@@ -41,6 +41,7 @@ class Asked:
     name: str = "spark-pair"
     force: bool = False
     dry_run: bool = False
+    api_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ def _seed(asked: Asked, taken: TakenOver | None, wish: Wish, settings: Settings)
     head, worker = asked.hosts or (FILL_IN["head"], known.get("worker.host", FILL_IN["worker"]))
     data = {"name": asked.name, "head.host": head, "worker.host": worker}
     data |= {key: value for key, value in known.items() if key in {"api.port", "master_port"}}
+    data |= {"api.port": asked.api_port} if asked.api_port else {}
     seed = validate(Inventory, nested(data), lambda key: "--name" if key == ("name",) else "HEAD WORKER")
     if seed.head.spec.identity == seed.worker.spec.identity:
         raise ConfigError(
@@ -230,6 +232,8 @@ class _Made:
             draft["profile"] = Said(self.taken.workload.profile, f"serves what {self._origin} says")
             if profile_values(self.taken, self._own_name):
                 draft["profile"] = Said(self._own_name, f"profiles/{self._own_name}.yaml")
+        if self.asked.api_port:
+            draft["api.port"] = Said(self.asked.api_port, "as --api-port says")
         return draft
 
     def _host(self, name: str, node: Node) -> Said:

@@ -6,18 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dspark_deploy.bundled import named_in
+from dspark_deploy.capacity.measurements import Boot
 from dspark_deploy.checks.every import expect_known
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.flow.catalogue import catalogue_of
+from dspark_deploy.flow.key import key_of
+from dspark_deploy.flow.own_boots import own_boots
+from dspark_deploy.flow.patches import read_patches
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import Inventory, Node, load_inventory
 from dspark_deploy.plan.catalogue import Catalogue
 from dspark_deploy.plan.deployment import Deployment
+from dspark_deploy.plan.patches import Carried
 from dspark_deploy.plan.resolve import Workload, resolve, resolve_workload
 from dspark_deploy.profile import OVERRIDABLE
 from dspark_deploy.settings import Settings, load_settings
-from dspark_deploy.strict import Given
+from dspark_deploy.strict import Given, read_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,9 @@ class Intention:
     warnings: tuple[str, ...]
     online: bool = False  # start also where the caches are not complete
     skip: tuple[str, ...] = ()  # ids of checks whose failures are let pass
+    keyed: bool = False  # there is a key for the API to ask for
+    patches: tuple[Carried, ...] = ()  # the user's own, with their files
+    boots: tuple[Boot, ...] = ()  # of the pair and model, on this controller's record; the newest first
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -49,11 +58,20 @@ class Intention:
     @property
     def complete(self) -> bool:
         """Whether nothing is left for a node to tell."""
-        return all(_complete(node) for node in nodes_of(self.inventory).values())
+        rdma = self.workload.family.rdma
+        return all(_complete(node, rdma=rdma) for node in nodes_of(self.inventory).values())
 
     def resolve(self, facts: Mapping[str, NodeFacts] | None) -> Deployment:
         """The deployment; `facts` fill in what the inventory leaves open."""
-        return resolve(self.inventory, self.catalogue, self.workload, facts, excused=self.skip)
+        return resolve(
+            self.inventory,
+            self.catalogue,
+            self.workload,
+            facts,
+            excused=self.skip,
+            keyed=self.keyed,
+            patches=self.patches,
+        )
 
 
 def load_intention(wish: Wish) -> Intention:
@@ -76,8 +94,22 @@ def load_meant(wish: Wish) -> tuple[Inventory, Intention | None]:
     if profile is None:
         return inventory, None
     catalogue = catalogue_of(wish)
-    workload = resolve_workload(catalogue, profile, (*flags_of(wish), *settings.given))
-    return inventory, Intention(inventory, catalogue, workload, settings.warnings, wish.online, wish.skip)
+    with named_in(lambda: _place_of_profile(wish, settings)):
+        workload = resolve_workload(catalogue, profile, (*flags_of(wish), *settings.given))
+    keyed = key_of(inventory, settings) is not None
+    patches = read_patches(inventory, settings.inventory, workload, catalogue)
+    boots = own_boots(wish, inventory.name, (workload.model,))
+    return inventory, Intention(
+        inventory, catalogue, workload, settings.warnings, wish.online, wish.skip, keyed, patches, boots
+    )
+
+
+def _place_of_profile(wish: Wish, settings: Settings) -> str:
+    if wish.profile:
+        return "--profile"
+    if settings.profile_source:
+        return settings.profile_source
+    return read_document(settings.inventory, absent="it was there a moment ago").where(("profile",))
 
 
 def load_inventory_of(wish: Wish) -> Inventory:
@@ -99,7 +131,8 @@ def _inventory(settings: Settings, wish: Wish) -> Inventory:
 def existing(ssh_config: Path | None) -> Path | None:
     """`ssh -G` takes a missing file for an empty one, and would then dial the alias as if it were a name."""
     if ssh_config is not None and not ssh_config.is_file():
-        raise ConfigError(f"ssh_config {ssh_config} does not exist", remedy="name a file that exists, or leave it out")
+        why = "is not a file" if ssh_config.exists() else "does not exist"
+        raise ConfigError(f"ssh_config {ssh_config} {why}", remedy="name a file that exists, or leave it out")
     return ssh_config
 
 
@@ -137,6 +170,6 @@ def _folders(node: Node) -> tuple[str, ...]:
     return (node.hf_home,) if node.hub_cache is None else (node.hf_home, node.hub_cache)
 
 
-def _complete(node: Node) -> bool:
-    wiring: Sequence[object] = (node.fabric.interface, node.fabric.address, node.fabric.hca)
+def _complete(node: Node, *, rdma: bool) -> bool:
+    wiring: Sequence[object] = (node.fabric.interface, node.fabric.address, node.fabric.hca if rdma else None)
     return "auto" not in wiring and not any(folder.startswith("~") for folder in _folders(node))

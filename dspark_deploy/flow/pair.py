@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from dspark_deploy.errors import NodeUnreachable
+from dspark_deploy.flow.intention import read_settings
+from dspark_deploy.flow.key import key_of
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import Inventory
 from dspark_deploy.remote.clock import Clock
@@ -24,8 +26,9 @@ class OpenHosts(dict[str, Host]):
         self._open_one = open_one
 
     def renew(self, node: str) -> None:
-        """Open `node` again. Raises NodeUnreachable; the old connection is gone either way."""
-        self[node].close()
+        """Open `node` again, or at last. Raises NodeUnreachable; the old connection is gone either way."""
+        if node in self:
+            self[node].close()
         self[node] = self._open_one(node)
 
 
@@ -39,8 +42,12 @@ class Reached:
 
 @contextmanager
 def reach_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Reached]:
-    """Open what can be opened. For commands that have something to say about the other node too."""
+    """Open what can be opened. For commands that have something to say about the other node too.
+
+    Raises ConfigError where the API key can't be meant: the head alone has an API to ask with it.
+    """
     nodes = {"head": inventory.head, "worker": inventory.worker}
+    keys = {"head": key_of(inventory, read_settings(wish))}
 
     def open_one(name: str) -> Host:
         node = nodes[name]
@@ -50,6 +57,7 @@ def reach_pair(inventory: Inventory, wish: Wish, clock: Clock) -> Iterator[Reach
             ssh_config=inventory.ssh_config,
             accept_new_host_keys=wish.accept_new_host_keys,
             fabric_address=None if node.fabric.address == "auto" else node.fabric.address,
+            api_key=keys.get(name),
         )
 
     outcomes = attempt({name: partial(open_one, name) for name in nodes}, clock)

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from dspark_deploy.capacity.measurements import load_measurements
 from dspark_deploy.checks import memory
+from dspark_deploy.checks.cache import Unread
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.changes import fingerprints
 from dspark_deploy.checks.every import excuse, judge
 from dspark_deploy.checks.finding import Finding, failures, refuse
 from dspark_deploy.checks.layout import look_for
+from dspark_deploy.checks.patches import targets
 from dspark_deploy.facts.node import NodeFacts
+from dspark_deploy.facts.snapshot import Snapshot
 from dspark_deploy.flow.gate import caches_of, decide
 from dspark_deploy.flow.intention import Intention
+from dspark_deploy.flow.key import KeyChange, key_change
 from dspark_deploy.flow.releases import read_served
 from dspark_deploy.flow.target import Previous, Target
 from dspark_deploy.plan.deployment import Deployment
@@ -52,22 +57,8 @@ def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Pr
 
     Changes nothing; raises CheckRefused or ConfigError.
     """
-    facts, caches = beside(
-        partial(
-            gather,
-            hosts,
-            intention.inventory.name,
-            clock,
-            images=intention.images,
-            paths=intention.paths,
-            ports=intention.ports,
-            look_for=look_for(intention.workload.family),
-        ),
-        partial(caches_of, intention, hosts, clock),
-        clock,
-    )
-    case = Case(intention.inventory, facts, intention.catalogue, intention.workload)
-    case = look_deeper(case, hosts, clock, link=not carried_before(case))
+    facts, caches = _read(intention, hosts, clock)
+    case = _case(intention, facts, hosts, clock)
     deployment = intention.resolve(facts) if case.survey.wires else None
     gate = decide(intention, caches, addresses=_addresses(case))
     judged = judge(case)
@@ -75,35 +66,84 @@ def prepare(intention: Intention, hosts: Mapping[str, Host], clock: Clock) -> Pr
     refuse(findings)
     # Without wires there was a failure that can't be let pass: resolving says so.
     deployment = replace(deployment or intention.resolve(facts), offline=gate.offline)
-    release = render(deployment)
-    situation = case.situation
-    as_it_runs = _as_it_runs(release.id, deployment, situation, facts)
     utilization = None if memory.ID in intention.skip else deployment.profile.gpu_memory_utilization
+    target = _target(case, deployment, hosts, utilization)
     doubts = (finding.message for finding in findings if finding.status == "warn")
-    target = Target(
+    target = replace(
+        target,
+        question=gate.question,
+        warnings=(*intention.warnings, *deployment.warnings, *doubts, *target.warnings),
+        skipped=tuple(f"{each.id}: {each.message}" for each in failures(judged) if each.id in intention.skip),
+    )
+    return Prepared(deployment, case.facts, findings, fingerprints(case), target)
+
+
+def _read(
+    intention: Intention, hosts: Mapping[str, Host], clock: Clock
+) -> tuple[dict[str, NodeFacts], Mapping[str, Snapshot | Unread]]:
+    """Both nodes and both caches, at once."""
+    read_nodes = partial(
+        gather,
+        hosts,
+        intention.inventory.name,
+        clock,
+        images=intention.images,
+        paths=intention.paths,
+        ports=intention.ports,
+        look_for=look_for(intention.workload.family, also=targets(intention.inventory, intention.workload)),
+    )
+    return beside(read_nodes, partial(caches_of, intention, hosts, clock), clock)
+
+
+def _case(intention: Intention, facts: Mapping[str, NodeFacts], hosts: Mapping[str, Host], clock: Clock) -> Case:
+    """What the checks judge. The link is tried unless the pair came up well over it already."""
+    case = Case(
+        intention.inventory,
+        facts,
+        intention.catalogue,
+        intention.workload,
+        measured=load_measurements(),
+        boots=intention.boots,
+    )
+    return look_deeper(case, hosts, clock, link=not carried_before(case))
+
+
+def _target(case: Case, deployment: Deployment, hosts: Mapping[str, Host], utilization: float | None) -> Target:
+    """The release, and the steps to it from what runs."""
+    facts, situation, release = case.facts, case.situation, render(deployment)
+    keys = key_change(
+        hosts,
+        deployment.pair,
+        keyed=deployment.keyed,
+        head=situation.alive("head"),
+        kept_at={node: known.key_at for node, known in facts.items()},
+    )
+    kept = {node: known.releases for node, known in facts.items()}
+    as_it_runs = not keys.stale and _as_it_runs(release.id, deployment, situation, facts)
+    return Target(
         release=release.id,
         served=served_by(deployment),
         files=release,
-        kept=_kept(facts),
+        kept=kept,
         situation=situation,
-        steps=plan_up(release.id, _kept(facts), situation, as_it_runs=as_it_runs, utilization=utilization),
+        steps=plan_up(release.id, kept, situation, as_it_runs=as_it_runs, utilization=utilization, keys=keys.steps),
         ends=None if as_it_runs else situation.release,
         previous=None if as_it_runs else previous_of(hosts, deployment.pair, facts, situation),
-        question=gate.question,
-        warnings=(*intention.warnings, *deployment.warnings, *doubts),
-        skipped=tuple(f"{each.id}: {each.message}" for each in failures(judged) if each.id in intention.skip),
+        warnings=_of_the_key(keys, release.id, situation),
         marks=frozenset(name for known in facts.values() for name in known.marks),
         utilization=utilization,
     )
-    return Prepared(deployment, case.facts, findings, fingerprints(case), target)
 
 
 def _addresses(case: Case) -> dict[str, str]:
     return {node: str(wire.address) for node, wire in zip(NODES, case.survey.wires or (), strict=False)}
 
 
-def _kept(facts: Mapping[str, NodeFacts]) -> dict[str, tuple[str, ...]]:
-    return {node: known.releases for node, known in facts.items()}
+def _of_the_key(keys: KeyChange, release: str, situation: Situation) -> tuple[str, ...]:
+    """No file tells of it: a restart has to say why."""
+    if not (keys.stale and situation.release == release):
+        return ()
+    return ("the API key is not the one that the head was started with: both ranks are started again",)
 
 
 def _as_it_runs(release: str, deployment: Deployment, situation: Situation, facts: Mapping[str, NodeFacts]) -> bool:

@@ -10,11 +10,14 @@ from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.observer import Observer
 from dspark_deploy.flow.record import state_home
 from dspark_deploy.flow.wish import Wish
+from dspark_deploy.inventory import load_inventory
 from dspark_deploy.rehearsal import pair
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import HEALTHY, scenario, scenarios
 from dspark_deploy.rehearsal.spec import TIME_SCALE, spec_of
 from dspark_deploy.remote.clock import Clock
+
+BROKEN_OFF = "a rehearsal whose start was broken off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,11 @@ class Rehearsal:
     inventory: Path
     ssh_config: Path
     programs: Path  # a folder for the end of PATH: what a machine without OpenSSH lacks
+
+    @property
+    def api_port(self) -> int:
+        """The head's, which nobody else on this machine has."""
+        return load_inventory(self.inventory).api.port
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,8 @@ def open_rehearsal(
             observer.note(f"cleared away a rehearsal that ended by itself: {there}")
             there = None
         if there is None:
+            if pair.is_alive(places):
+                observer.note(f"ends {BROKEN_OFF}")
             spec = spec_of(catalogue_of(wish), name or HEALTHY, time_scale or TIME_SCALE)
             there = pair.start(places, spec, clock)
             observer.note(f"a rehearsal pair is up: {there}; `dspark rehearse stop` ends it")
@@ -65,8 +75,11 @@ def stop_rehearsal(wish: Wish, clock: Clock) -> str | None:
     """End the pair and remove all of it. Returns what it was, None where there was none."""
     places = Places.below(state_home(wish.environment, wish.home))
     with pair.guarded(places):
+        unfinished = pair.is_alive(places)
         ended = pair.stop(places, clock)
-    return None if ended is None else str(ended)
+    if ended is None:
+        return BROKEN_OFF if unfinished else None
+    return str(ended)
 
 
 def list_scenarios() -> tuple[ScenarioLine, ...]:

@@ -57,7 +57,7 @@ def _write(release: Release, directory: Path) -> tuple[str, ...]:
             path = directory / node / name
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(file.content, encoding="utf-8", newline="\n")
+                path.write_bytes(file.data)
                 path.chmod(file.mode)
             except OSError as error:
                 raise ConfigError(

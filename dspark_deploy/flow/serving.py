@@ -40,12 +40,11 @@ class Serving:
     hosts: Mapping[str, Host]
     served: Served
     situation: Situation
-    key: str | None = None
 
     def streams(self) -> Streams:
         """A client of its own for whoever measures."""
         endpoint = self.served.endpoint
-        return served_streams(self.hosts["head"], endpoint.probe_address, endpoint.port, key=self.key)
+        return served_streams(self.hosts["head"], endpoint.probe_address, endpoint.port)
 
 
 @contextmanager

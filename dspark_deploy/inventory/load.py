@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
 from dspark_deploy.inventory.model import Inventory, subnet_of
-from dspark_deploy.strict import Document, read_document, read_text, validate
+from dspark_deploy.patch import written_out
+from dspark_deploy.strict import Document, Mistake, read_document, read_key, validate
+
+_BOTH_ENDS = 2  # addresses of a /31, each a node's
 
 
 def load_inventory(path: Path) -> Inventory:
-    """The inventory in that file. `ssh_config` and `key_file` are taken from the file's own folder.
+    """The inventory in that file. `ssh_config`, `key_file` and the folders of patches are taken from its own folder.
 
     Raises ConfigError with file, line and key.
     """
     absent = f"`dspark init HEAD WORKER` writes one; or copy inventory.example.yaml to {path}, or name a file with -i"
     document = read_document(path, absent=absent)
-    inventory = validate(Inventory, document.data, document.where)
+    inventory = validate(Inventory, written_out(document.data, path.parent), document.where)
     _refuse_one_host(inventory, document)
+    _refuse_no_hosts_address(inventory, document)
     _refuse_apart(inventory, document)
     if inventory.api.port == inventory.master_port:
         raise document.error(
@@ -25,16 +28,16 @@ def load_inventory(path: Path) -> Inventory:
             f"is {inventory.api.port}, which is master_port too: the head can't listen twice on one port",
             remedy="give one of them another port",
         )
-    if inventory.api.key_file is not None:
-        _refuse_key_file(_beside(path, inventory.api.key_file), document)
-    if inventory.ssh_config is None:
-        return inventory
-    return inventory.model_copy(update={"ssh_config": _beside(path, inventory.ssh_config)})
+    ssh_config, key_file = (_beside(path, each) for each in (inventory.ssh_config, inventory.api.key_file))
+    if key_file is not None:
+        _expect_key(key_file, document)
+    api = inventory.api.model_copy(update={"key_file": key_file})
+    return inventory.model_copy(update={"ssh_config": ssh_config, "api": api})
 
 
-def _beside(path: Path, named: Path) -> Path:
+def _beside(path: Path, named: Path | None) -> Path | None:
     """A path that a file names: from the file's folder, and `~` is the user's home on this machine."""
-    return path.parent / named.expanduser()
+    return None if named is None else path.parent / named.expanduser()
 
 
 def _refuse_one_host(inventory: Inventory, document: Document) -> None:
@@ -43,6 +46,22 @@ def _refuse_one_host(inventory: Inventory, document: Document) -> None:
         raise document.error(
             ("worker", "host"), f"is {both}: a pair is two nodes", remedy="give the second node's host"
         )
+
+
+def _refuse_no_hosts_address(inventory: Inventory, document: Document) -> None:
+    """The first and the last address of a subnet are nobody's, unless it has but two (RFC 3021)."""
+    for role, fabric in (("head", inventory.head.fabric), ("worker", inventory.worker.fabric)):
+        subnet = subnet_of(fabric)
+        if subnet is None or subnet.num_addresses == _BOTH_ENDS:
+            continue
+        names = {subnet.network_address: "is the name of", subnet.broadcast_address: "is the broadcast address of"}
+        for address, what in names.items():
+            if fabric.address == address:
+                raise document.error(
+                    (role, "fabric", "address"),
+                    f"is {address}, which {what} {subnet}: no node can have it",
+                    remedy="give this node's own address; `prefix` beside it makes the subnet wider",
+                )
 
 
 def _refuse_apart(inventory: Inventory, document: Document) -> None:
@@ -64,23 +83,10 @@ def _refuse_apart(inventory: Inventory, document: Document) -> None:
         )
 
 
-def _refuse_key_file(path: Path, document: Document) -> None:
-    """What is wrong with the key file, and that none is taken yet."""
-    key = ("api", "key_file")
-    if not path.is_file():
-        raise document.error(
-            key, f"names {path}, and there is no such file", remedy="write one key into it, or say null"
-        )
-    lines = read_text(path, absent="it was there a moment ago").splitlines()
-    if not any(line.strip() for line in lines):
-        raise document.error(key, f"names {path}, which is empty", remedy="write one key on one line")
-    if len(lines) > 1:
-        raise document.error(key, f"names {path}, which holds {len(lines)} lines", remedy="write one key on one line")
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise document.error(key, f"names {path}, which others can read", remedy=f"chmod 600 {path}")
-    raise document.error(
-        key,
-        f"names {path}: API keys are not supported yet",
-        why="a key would have to travel in a release file or an argument, where others can read it",
-        remedy="set key_file: null, and bind the API where only its clients reach it",
-    )
+def _expect_key(path: Path, document: Document) -> None:
+    """Raise ConfigError where the key file holds no key, or shows it to others. The key itself is not kept."""
+    try:
+        read_key(path)
+    except Mistake as mistake:
+        message = f"names {path}, which {mistake}"
+        raise document.error(("api", "key_file"), message, remedy=mistake.remedy) from mistake

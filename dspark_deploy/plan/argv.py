@@ -12,6 +12,7 @@ from typing import Any
 
 from dspark_deploy.plan.capture import capture_size
 from dspark_deploy.plan.deployment import Deployment, Rank
+from dspark_deploy.plan.patches import plugin_flags
 from dspark_deploy.profile import Profile
 
 _REASONING = {
@@ -19,12 +20,14 @@ _REASONING = {
     "reasoning_start_str": "<think>",
     "reasoning_end_str": "</think>",
 }
+RANK_FLAGS = ("--node-rank", "--headless")  # whose value is each rank's own; all else is the same on both
 
 
 def serve_argv(deployment: Deployment, rank: Rank) -> tuple[str, ...]:
     """`serve MODEL --flag value …`: equal on both ranks but for --node-rank and the worker's --headless."""
     extra = deployment.profile.extra_flags.items()
-    flags = (*_serving(deployment), *extra, *_distribution(deployment, rank))
+    plugins = plugin_flags(deployment.patches).items()
+    flags = (*_serving(deployment), *plugins, *extra, *_distribution(deployment, rank))
     words = [_words(flag, value) for flag, value in flags if flag not in deployment.family.omit_flags]
     return ("serve", model_path(deployment), *chain.from_iterable(words))
 

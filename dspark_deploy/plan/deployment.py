@@ -10,6 +10,7 @@ from typing import Literal
 
 from dspark_deploy.family import Family
 from dspark_deploy.model import Model
+from dspark_deploy.plan.patches import Carried
 from dspark_deploy.profile import Profile
 
 NodeName = Literal["head", "worker"]
@@ -75,6 +76,8 @@ class Deployment:
     overrides: tuple[Override, ...] = ()
     warnings: tuple[str, ...] = ()
     digest: str | None = None  # sha256:… of `image`, compared where a node knows one
+    keyed: bool = False  # the API asks for a key; the key itself is in no plan
+    patches: tuple[Carried, ...] = ()  # the user's own, in order
 
     @property
     def head(self) -> Rank:

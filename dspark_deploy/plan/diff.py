@@ -21,8 +21,16 @@ def diff_files(before: Mapping[str, str] | None, after: Mapping[str, str]) -> st
 
 def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
     for name in sorted({*before, *after} - {"manifest.json"}):
+        if before.get(name) != after.get(name) and any(_is_binary(files.get(name, "")) for files in (before, after)):
+            yield f"binary file {name} differs\n"
+            continue
         old, new = (_lines(files.get(name, "")) for files in (before, after))
         yield from difflib.unified_diff(old, new, f"serving/{name}", f"planned/{name}", n=CONTEXT_LINES)
+
+
+def _is_binary(text: str) -> bool:
+    """Of the user's own patches: bytes that are no text stand in it as lone surrogates."""
+    return "\0" in text or any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _lines(text: str) -> list[str]:

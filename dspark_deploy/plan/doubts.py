@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from ipaddress import ip_address
 from itertools import chain
 
 from dspark_deploy.plan.argv import omitted_flags
@@ -12,6 +13,7 @@ from dspark_deploy.plan.catalogue import Catalogue
 from dspark_deploy.plan.deployment import Deployment
 from dspark_deploy.plan.environment import pinned_names
 from dspark_deploy.plan.refusals import repository
+from dspark_deploy.plan.vllm_flags import known_flags
 from dspark_deploy.profile import Profile
 from dspark_deploy.strict import nearest
 
@@ -19,6 +21,10 @@ _HIGHEST_UTILIZATION = 0.87  # the highest that was ever published
 _GRAPHS, _TIMEOUT = "VLLM_USE_BREAKABLE_CUDAGRAPH", "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"
 _LEAST_TIMEOUT_S = 1800  # upstream's own; vLLM's 300 is too short
 _SAME_WORD = 0.9  # likeness at which a name of the user's own is taken for a slip
+_OPEN_TO_ALL = frozenset({"0.0.0.0", "::"})  # noqa: S104  compared, not bound
+# vLLM asks for its key below /v1, /v2 and /inference only. These two generate, and need none: docs/ENVS.md of
+# MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark at 489af95 (2026-08-22).
+_KEYLESS = "/invocations, /generative_scoring, /tokenize, /detokenize, /health, /metrics, /version and /ping"
 
 
 def doubts(deployment: Deployment, catalogue: Catalogue) -> tuple[str, ...]:
@@ -84,6 +90,12 @@ def _digest(deployment: Deployment) -> Iterator[str]:
 def _flags(deployment: Deployment) -> Iterator[str]:
     for flag in omitted_flags(deployment):
         yield f"{flag} is left out on {deployment.family.name}: {deployment.family.omit_flags[flag]}"
+    known = {*known_flags(), *deployment.family.add_flags}
+    for flag in deployment.profile.extra_flags:
+        if flag not in known:
+            guess = nearest(flag, known)
+            hint = f"; did you mean {guess}?" if guess else ""
+            yield f"{deployment.sources[f'extra_flags.{flag}']}: vLLM 0.32.0 has no {flag}{hint}"
 
 
 def _numbers(profile: Profile) -> Iterator[str]:
@@ -131,10 +143,29 @@ def _variables(deployment: Deployment) -> Iterator[str]:
             yield f"{source}: {name} is passed on as it is; did you mean {close[0]}?"
 
 
-def _surroundings(deployment: Deployment) -> Iterator[str]:
-    if deployment.api.bind in {"0.0.0.0", "::"}:  # noqa: S104  compared, not bound
-        listens = f"{deployment.api.bind}:{deployment.api.port}"
+def _open_doors(deployment: Deployment) -> Iterator[str]:
+    """What is answered without a key to whoever reaches the head."""
+    bind = deployment.api.bind
+    listens = f"{bind}:{deployment.api.port}"
+    if not deployment.keyed and bind in _OPEN_TO_ALL:
         yield f"the API listens on every address of the head ({listens}) without a key"
+    elif deployment.keyed and not _is_loopback(bind):
+        yield (
+            f"the API on {listens} asks for its key below /v1, /v2 and /inference alone: {_KEYLESS} stay open"
+            " to whoever reaches them, and the first two generate (F75)"
+        )
+
+
+def _is_loopback(bind: str) -> bool:
+    """A name other than localhost is taken for an address that others reach."""
+    try:
+        return ip_address(bind).is_loopback
+    except ValueError:
+        return bind == "localhost"
+
+
+def _surroundings(deployment: Deployment) -> Iterator[str]:
+    yield from _open_doors(deployment)
     for rank in deployment.ranks:
         if rank.address.is_link_local:
             yield f"{rank.node}: the fabric address {rank.address} is link-local, and may be another after a restart"

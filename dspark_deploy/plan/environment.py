@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dspark_deploy.family import Family
 from dspark_deploy.plan.deployment import Deployment, Rank
+from dspark_deploy.plan.patches import plugin_environment
 
 # Would have the container look elsewhere than in the cache that is mounted and verified.
 OTHER_CACHES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
@@ -19,13 +20,19 @@ def environment(deployment: Deployment, rank: Rank) -> dict[str, str]:
     """
     family = deployment.family
     download = {} if deployment.offline else DOWNLOAD
-    return {**family.environment, **download, **deployment.profile.environment, **_pins(deployment, rank)}
+    given = {**family.environment, **download, **deployment.profile.environment}
+    return {**given, **plugin_environment(deployment.patches, given), **_pins(deployment, rank)}
 
 
 def pinned_names(family: Family) -> frozenset[str]:
     """Variables that are derived per rank or deployment: no profile sets them."""
-    names = {"VLLM_HOST_IP", "HF_HOME", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"}
-    return frozenset({*names, *OTHER_CACHES, *family.interface_variables})
+    names = {"HF_HOME", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}
+    return frozenset({*names, *OTHER_CACHES, *rank_names(family)})
+
+
+def rank_names(family: Family) -> frozenset[str]:
+    """Variables whose value is each rank's own; every other one is the same on both."""
+    return frozenset({"VLLM_HOST_IP", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", *family.interface_variables})
 
 
 def _pins(deployment: Deployment, rank: Rank) -> dict[str, str]:

@@ -41,6 +41,16 @@ class Facing:
         return self.head.address.network
 
     @property
+    def interfaces(self) -> tuple[str, str]:
+        """Their names."""
+        return self.head.interface, self.worker.interface
+
+    @property
+    def addresses(self) -> tuple[str, str]:
+        """Theirs in that subnet."""
+        return str(self.head.address.ip), str(self.worker.address.ip)
+
+    @property
     def size(self) -> int:
         """Bytes of a full datagram, headers not counted."""
         return min(self.mtus) - HEADERS

@@ -15,8 +15,12 @@ from dspark_deploy.plan.capture import scheduled_token_budget
 from dspark_deploy.plan.catalogue import Catalogue
 from dspark_deploy.plan.deployment import Deployment
 from dspark_deploy.plan.environment import pinned_names
+from dspark_deploy.plan.patches import refusals as patch_refusals
+from dspark_deploy.plan.vllm_flags import known_flags
+from dspark_deploy.strict import nearest
 
 _RETENTION = "VLLM_PREFIX_CACHE_RETENTION_INTERVAL"
+_OF_THE_API = "; the inventory names the API's key as api.key_file"
 _EMPTY = "some readers take a variable that is defined and empty for one that is set"
 
 
@@ -27,9 +31,11 @@ def refuse_impossible(deployment: Deployment, catalogue: Catalogue) -> None:
     """Raises ConfigError for the first combination that can't work."""
     refusals = (
         _shape(deployment),
+        _kv_cache(deployment),
         _image(deployment, catalogue),
         _flags(deployment),
         _variables(deployment, catalogue),
+        _patches(deployment),
     )
     for refusal in chain.from_iterable(refusals):
         raise refusal
@@ -68,6 +74,18 @@ def _shape(deployment: Deployment) -> Iterator[ConfigError]:
         )
 
 
+def _kv_cache(deployment: Deployment) -> Iterator[ConfigError]:
+    """A runtime of one's own may know further kinds; a family's image knows no more than vLLM itself came to know."""
+    dtype, known = deployment.profile.kv_cache_dtype, known_flags()["--kv-cache-dtype"]
+    if dtype in known or repository(deployment.image) not in deployment.family.repositories:
+        return
+    guess = nearest(dtype, known)
+    yield ConfigError(
+        f"{deployment.sources['kv_cache_dtype']}: `kv_cache_dtype` is {dtype}, which no vLLM knows",
+        remedy=f"did you mean `{guess}`?" if guess else f"known: {', '.join(known)}",
+    )
+
+
 def _image(deployment: Deployment, catalogue: Catalogue) -> Iterator[ConfigError]:
     family, name = deployment.family, repository(deployment.image)
     if name in family.repositories:
@@ -91,7 +109,7 @@ def _flags(deployment: Deployment) -> Iterator[ConfigError]:
             yield ConfigError(
                 f"{source}: {flag} carries a secret, and a secret never stands in a profile",
                 why="it would lie in a rendered file, and everybody on the node could read the command line",
-                remedy=f"leave {flag} out",
+                remedy=f"leave {flag} out{_OF_THE_API if flag == '--api-key' else ''}",
             )
         if flag in family.forbidden_flags:
             reason = family.forbidden_flags[flag]
@@ -102,6 +120,22 @@ def _flags(deployment: Deployment) -> Iterator[ConfigError]:
                 why="of a flag that is given twice the last one holds, whatever plan says",
                 remedy=f"set `{flag.removeprefix('--').replace('-', '_')}` there, and leave the flag out",
             )
+
+
+def _patches(deployment: Deployment) -> Iterator[ConfigError]:
+    family, extra = deployment.family, deployment.profile.extra_flags
+    places = {family.hf_home_in_container: "in the cache", "/opt/dspark": "dspark's own place in the container"}
+    yield from patch_refusals(deployment.patches, places)
+    own = own_flags(deployment)
+    for each in deployment.patches:
+        for flag in each.patch.plugin.flags if each.patch.plugin else ():
+            key = f"{each.where}: `plugin.flags.{flag}`"
+            if flag in family.forbidden_flags:
+                reason = family.forbidden_flags[flag]
+                yield ConfigError(f"{key}: {family.name} can't take it", why=reason, remedy="leave it out")
+            if flag in own or flag in extra:
+                what = "the profile's extra_flags set it too" if flag in extra else "is made from the profile"
+                yield ConfigError(f"{key}: {what}", remedy="set it in one place")
 
 
 def _variables(deployment: Deployment, catalogue: Catalogue) -> Iterator[ConfigError]:
@@ -123,7 +157,7 @@ def _variables(deployment: Deployment, catalogue: Catalogue) -> Iterator[ConfigE
             yield ConfigError(
                 f"{source}: {name} is a secret, and a secret never stands in a profile",
                 why="it would lie in a rendered file, and `docker inspect` would show it",
-                remedy=f"leave {name} out",
+                remedy=f"leave {name} out{_OF_THE_API if name == 'VLLM_API_KEY' else ''}",
             )
         if not value:
             reason = next(

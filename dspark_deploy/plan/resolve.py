@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from dspark_deploy.bundled import named_in
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.facts.node import NodeFacts
 from dspark_deploy.family import Family
@@ -16,6 +17,7 @@ from dspark_deploy.plan.catalogue import Catalogue
 from dspark_deploy.plan.deployment import Deployment, Endpoint, NodeName, Override, Rank
 from dspark_deploy.plan.doubts import doubts
 from dspark_deploy.plan.fabric import Wire, wire
+from dspark_deploy.plan.patches import Carried
 from dspark_deploy.plan.refusals import refuse_impossible
 from dspark_deploy.profile import Applied, Profile, Resolved
 from dspark_deploy.strict import Data, Given
@@ -43,10 +45,12 @@ def resolve_workload(catalogue: Catalogue, profile: str, given: Sequence[Given] 
     """
     resolved = catalogue.profile(profile, given)
     resolved = _on_another_family(resolved)
-    family = catalogue.family(resolved.profile.family)
+    with named_in(lambda: resolved.sources["family"]):
+        family = catalogue.family(resolved.profile.family)
     image, digest = _image(resolved, family)
     overrides = tuple(_override(each) for each in resolved.applied)
-    model = catalogue.model(resolved.profile.model)
+    with named_in(lambda: resolved.sources["model"]):
+        model = catalogue.model(resolved.profile.model)
     return Workload(resolved.profile, model, family, image, digest, resolved.sources, overrides)
 
 
@@ -57,9 +61,11 @@ def resolve(
     facts: Mapping[str, NodeFacts] | None = None,
     *,
     excused: Collection[str] = (),
+    keyed: bool = False,
+    patches: tuple[Carried, ...] = (),
 ) -> Deployment:
     """The deployment. Without facts (of "head" and "worker") the inventory has to be complete. The catalogue only
-    tells what other families know, for refusals and doubts.
+    tells what other families know, for refusals and doubts. `keyed`: there is a key for the API to ask for.
 
     Raises ConfigError for what can't be meant or can't work, CheckRefused where a node's facts speak against it.
     """
@@ -86,6 +92,8 @@ def resolve(
             **_wiring_sources("worker", inventory.worker),
         },
         overrides=workload.overrides,
+        keyed=keyed,
+        patches=patches,
     )
     refuse_impossible(deployment, catalogue)
     return replace(deployment, warnings=doubts(deployment, catalogue))

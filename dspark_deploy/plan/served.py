@@ -24,6 +24,7 @@ class Served:
     master_address: str
     master_port: int
     rendezvous_marker: str
+    keyed: bool = False  # the API asks for a key
 
     @property
     def endpoint(self) -> Endpoint:
@@ -31,8 +32,11 @@ class Served:
         return Endpoint(self.bind, self.port)
 
     def document(self) -> dict[str, Any]:
-        """As plain data, for the manifest."""
-        return asdict(self)
+        """As plain data, for the manifest. Of a release without a key it is what it was before there were any."""
+        document = asdict(self)
+        if not self.keyed:
+            del document["keyed"]
+        return document
 
     def base_url(self, management_address: str) -> str:
         """What an OpenAI client is given: the bind address, or the head's own where that is a wildcard."""
@@ -56,4 +60,5 @@ def served_by(deployment: Deployment) -> Served:
         master_address=str(deployment.head.address),
         master_port=deployment.master_port,
         rendezvous_marker=deployment.family.rendezvous_marker,
+        keyed=deployment.keyed,
     )

@@ -21,7 +21,7 @@ import paramiko
 from dspark_deploy.rehearsal.client import write_client_files
 from dspark_deploy.rehearsal.images import build_images
 from dspark_deploy.rehearsal.machine import HEAD, WORKER
-from dspark_deploy.rehearsal.node import Keys, Node, Ports, free_port
+from dspark_deploy.rehearsal.node import Keys, Node, Ports, free_ports
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import scenario
 from dspark_deploy.rehearsal.spec import Spec
@@ -58,7 +58,7 @@ def start_nodes(places: Places, spec: Spec) -> tuple[Node, ...]:
     broken = scenario(spec.scenario)
     states = {"head": broken.head, "worker": broken.worker}
     images = build_images(spec.images, places.folder / "images")
-    ports = Ports(api=free_port(), rendezvous=free_port())
+    ports = Ports(*free_ports(2))
     key = paramiko.ECDSAKey.generate()
     host_keys: dict[str, paramiko.PKey] = {role: paramiko.ECDSAKey.generate() for role in states}
     nodes = tuple(

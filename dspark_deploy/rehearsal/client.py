@@ -53,7 +53,13 @@ def _settings(places: Places, port: int) -> dict[str, object]:
 
 
 def _host(name: str, settings: Mapping[str, object]) -> str:
-    return f"Host {name}\n" + "".join(f'  {keyword} "{value}"\n' for keyword, value in settings.items())
+    lines = (f'  {keyword} "{_literal(value)}"\n' for keyword, value in settings.items())
+    return f"Host {name}\n" + "".join(lines)
+
+
+def _literal(value: object) -> str:
+    """A value in which ssh shall find no token."""
+    return str(value).replace("%", "%%")
 
 
 def _inventory(places: Places, ports: Ports) -> str:
@@ -74,7 +80,9 @@ def _write_openssh(places: Places, hosts: Mapping[str, Mapping[str, object]]) ->
     """A program that answers `ssh -G` for the two nodes, for a machine that lacks OpenSSH and has everything else."""
     places.programs.mkdir()
     for name, settings in hosts.items():
-        lines = (f"{keyword} {value}\n" for keyword, value in settings.items())
+        # As OpenSSH prints them: it leaves the tokens of this one keyword to whoever asks.
+        printed = {**settings, "identityfile": _literal(settings["identityfile"])}
+        lines = (f"{keyword} {value}\n" for keyword, value in printed.items())
         (places.programs / name).write_text("".join(lines), encoding="utf-8")
     folder = shlex.quote(str(places.programs))
     script = f'#!/bin/sh\n[ "$1" = -G ] || exit 255\nfor host; do :; done\nexec cat {folder}/"$host"\n'

@@ -19,7 +19,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -110,7 +110,7 @@ class Container:
         root = self._root
         reader, writer = os.pipe()  # its end is the container's end, whatever becomes of us
         try:
-            argv = [root.inside(word) for word in config.entrypoint] + list(config.command)
+            argv = [root.runnable(word) for word in config.entrypoint] + list(config.command)
             self._process = process = subprocess.Popen(
                 argv,
                 env=self._environment(reader),
@@ -147,6 +147,29 @@ class Container:
         if self._process is not None and self.running:
             _kill_group(self._process.pid)
         self._ended.wait()
+
+    def execute(self, argv: Sequence[str]) -> tuple[int, bytes, bytes]:
+        """Run a command beside the main process. Exit code, output, errors; raises OSError where there is none."""
+        root = self._root
+        environment = {name: root.inside(value) for name, value in self._declared().items()}
+        ended = subprocess.run(
+            [root.inside(word) for word in argv],
+            env=environment,
+            cwd=root.folder / "workspace",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        out, err = (root.outside(data.decode(errors="replace")).encode() for data in (ended.stdout, ended.stderr))
+        return ended.returncode, out, err
+
+    def processes(self) -> list[list[str]]:
+        """Each of its processes: pid, CPU time, command. All are of the main one's group."""
+        listed = subprocess.run(
+            ["ps", "-A", "-o", "pgid=,pid=,time=,comm="], check=True, capture_output=True, text=True
+        )
+        rows = (line.split(maxsplit=3) for line in listed.stdout.splitlines())
+        return [row[1:] for row in rows if row[0] == str(self.pid)]
 
     def remove(self) -> None:
         """End it and forget its files."""

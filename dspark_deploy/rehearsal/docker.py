@@ -1,4 +1,4 @@
-"""The command `docker` on a node of the rehearsal. Standard library only: each call pays for its start.
+"""The command `docker` on a node of the rehearsal. Of the standard library only what is quick: each call pays for it.
 
     docker.py NODE_FOLDER system dial-stdio     relay standard input and output to the node's engine
     docker.py NODE_FOLDER compose ...           hand the words to the engine, which carries them out (compose.py)
@@ -10,10 +10,9 @@ Anything else is refused as docker refuses what it does not know.
 
 from __future__ import annotations
 
-import json
+import _socket  # `socket` and `json` take longer to import than all that is done here
 import os
 import select
-import socket
 import sys
 
 SOCKET = "engine.sock"  # in the node's folder
@@ -47,9 +46,9 @@ def _complain(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _connect(folder: str) -> socket.socket:
+def _connect(folder: str) -> _socket.socket:
     directory = os.getcwd()  # noqa: PTH109  the import of pathlib costs as much as all the rest
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     os.chdir(folder)  # the length of a socket's path is limited
     try:
         connection.connect(SOCKET)
@@ -64,16 +63,15 @@ def _dial(folder: str) -> int:
     except OSError as error:
         _complain(f"{NO_RAW_STREAM}{(error.strerror or '').lower()}")
         return 1
-    with engine:
-        while True:
-            readable, _, _ = select.select([0, engine.fileno()], [], [])
-            if engine.fileno() in readable and not _pass_on(engine.recv(READ_SIZE)):
+    while True:
+        readable, _, _ = select.select([0, engine.fileno()], [], [])
+        if engine.fileno() in readable and not _pass_on(engine.recv(READ_SIZE)):
+            return 0
+        if 0 in readable:
+            data = os.read(0, READ_SIZE)
+            if not data:
                 return 0
-            if 0 in readable:
-                data = os.read(0, READ_SIZE)
-                if not data:
-                    return 0
-                engine.sendall(data)
+            engine.sendall(data)
 
 
 def _pass_on(data: bytes) -> bool:
@@ -84,6 +82,8 @@ def _pass_on(data: bytes) -> bool:
 
 
 def _compose(folder: str, words: list[str]) -> int:
+    import json  # noqa: PLC0415  see the top
+
     here = os.getcwd()  # noqa: PTH109  see above
     asked = {"argv": words, "directory": here, "environment": dict(os.environ)}
     body = json.dumps(asked).encode()
@@ -100,6 +100,8 @@ def _compose(folder: str, words: list[str]) -> int:
 
 
 def _version(folder: str) -> int:
+    import json  # noqa: PLC0415  see the top
+
     _say(f"Client:\n Version: {VERSION}")
     try:
         server = json.loads(_ask(folder, b"GET /version", b""))
@@ -113,10 +115,10 @@ def _version(folder: str) -> int:
 def _ask(folder: str, what: bytes, body: bytes) -> bytes:
     """The body of the answer to one request."""
     head = b"%s HTTP/1.1\r\nHost: docker\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (what, len(body))
-    with _connect(folder) as engine:
-        engine.sendall(head + body)
-        with engine.makefile("rb") as reader:
-            return reader.read().partition(b"\r\n\r\n")[2]
+    engine = _connect(folder)
+    engine.sendall(head + body)
+    answer = b"".join(iter(lambda: engine.recv(READ_SIZE), b""))
+    return answer.partition(b"\r\n\r\n")[2]
 
 
 if __name__ == "__main__":

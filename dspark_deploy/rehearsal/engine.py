@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ from dspark_deploy.rehearsal.containers import (
     Container,
     ContainerConfig,
     Place,
+    rfc3339,
 )
+from dspark_deploy.rehearsal.execs import Exec, new_exec
 from dspark_deploy.rehearsal.images import ImageStore
 from dspark_deploy.rehearsal.root import CannotStart
 
@@ -49,6 +51,7 @@ class Engine:
         self._place = place
         self._time_scale = time_scale
         self._containers: dict[str, Container] = {}
+        self._execs: dict[str, Exec] = {}
         self._lock = threading.RLock()
         self._happened = threading.Condition()
         self._events: list[Event] = []
@@ -135,8 +138,22 @@ class Engine:
         container.remove()
         self._tell("destroy", container)
 
-    def events(self) -> Iterator[Event | None]:
-        """What happens from now on; None now and then while nothing does."""
+    def new_exec(self, container: Container, argv: Sequence[str]) -> Exec:
+        """A command to run in a container. Raises EngineError where that does not run."""
+        if not container.running:
+            raise EngineError(409, f"Container {container.id} is not running")
+        made = new_exec(container, tuple(argv))
+        self._execs[made.id] = made
+        return made
+
+    def exec(self, name: str) -> Exec:
+        """One that was made. Raises EngineError."""
+        if name not in self._execs:
+            raise EngineError(404, f"No such exec instance: {name}")
+        return self._execs[name]
+
+    def events(self, labels: Mapping[str, str | None]) -> Iterator[Event | None]:
+        """What happens from now on to containers that carry all of `labels`; None now and then while nothing does."""
         with self._happened:
             seen = len(self._events)
         while True:
@@ -145,10 +162,8 @@ class Engine:
                     self._happened.wait(QUIET_S)
                 fresh = self._events[seen:]
                 seen += len(fresh)
-            if fresh:
-                yield from fresh
-            else:
-                yield None
+            told = [each for each in fresh if all(_carries(each.container, *label) for label in labels.items())]
+            yield from told or (None,)
 
     def close(self) -> None:
         """End every container."""
@@ -162,6 +177,7 @@ class Engine:
             "Runtimes": {"runc": {}, **({"nvidia": {}} if self._place.has_gpu else {})},
             "SecurityOptions": ["name=seccomp,profile=builtin"],
             "ServerVersion": VERSION,
+            "SystemTime": rfc3339(time.time_ns()),
         }
 
     def version(self) -> dict[str, Any]:

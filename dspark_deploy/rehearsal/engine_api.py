@@ -21,6 +21,7 @@ from dspark_deploy.rehearsal.engine import Engine, EngineError, Event
 from dspark_deploy.rehearsal.images import Image
 
 JSON = "application/json"
+RAW_STREAM = "application/vnd.docker.raw-stream"  # what ends with its connection
 STREAMS = {"stdout": 1, "stderr": 2}
 FRAME = struct.Struct(">BxxxL")  # which stream, how many bytes follow
 NANOSECONDS = 1_000_000_000
@@ -110,12 +111,14 @@ def _named(call: _Call) -> Image:
 
 
 def _containers(call: _Call) -> Answer:
-    labels: dict[str, str | None] = {}
-    for wish in json.loads(call.query.get("filters", "{}")).get("label", []):
-        name, equals, value = wish.partition("=")
-        labels[name] = value if equals else None
-    found = [each for each in call.engine.containers(labels) if call.says("all") or each.running]
+    found = [each for each in call.engine.containers(_labels(call)) if call.says("all") or each.running]
     return Answer(200, [_row(each) for each in found])
+
+
+def _labels(call: _Call) -> dict[str, str | None]:
+    """The labels that are asked for; None: whatever the value."""
+    wishes = (wish.partition("=") for wish in json.loads(call.query.get("filters", "{}")).get("label", []))
+    return {name: value if equals else None for name, equals, value in wishes}
 
 
 def _row(container: Container) -> dict[str, Any]:
@@ -161,6 +164,14 @@ def _inspect(call: _Call) -> Answer:
     return Answer(200, call.engine.container(call.name).document())
 
 
+def _top(call: _Call) -> Answer:
+    """What `docker top` shows, in the one shape that is asked for: pid, CPU time, command."""
+    container = call.engine.container(call.name)
+    if not container.running:
+        raise EngineError(409, f"Container {call.name} is not running")
+    return Answer(200, {"Titles": ["PID", "TIME", "COMMAND"], "Processes": container.processes()})
+
+
 def _stop(call: _Call) -> Answer:
     grace_s = float(call.query["t"]) if "t" in call.query else None
     return Answer(204 if call.engine.stop(call.engine.container(call.name), grace_s) else 304)
@@ -202,8 +213,21 @@ def _frame(call: _Call, entry: Entry) -> bytes:
     return FRAME.pack(STREAMS[entry.stream], len(content)) + content
 
 
+def _exec(call: _Call) -> Answer:
+    made = call.engine.new_exec(call.engine.container(call.name), json.loads(call.body)["Cmd"])
+    return Answer(201, {"Id": made.id})
+
+
+def _exec_start(call: _Call) -> Answer:
+    return Answer(200, call.engine.exec(call.name).run(), kind=RAW_STREAM)
+
+
+def _exec_inspect(call: _Call) -> Answer:
+    return Answer(200, call.engine.exec(call.name).document())
+
+
 def _events(call: _Call) -> Answer:
-    return Answer(200, map(_told, call.engine.events()), kind=JSON)
+    return Answer(200, map(_told, call.engine.events(_labels(call))), kind=JSON)
 
 
 def _told(event: Event | None) -> bytes:
@@ -243,9 +267,13 @@ _ROUTES: tuple[tuple[str, Callable[[_Call], Answer]], ...] = (
     ("POST /containers/create", _create),
     ("(?:HEAD|GET) /containers/([^/]+)/archive", _archive),
     ("GET /containers/([^/]+)/json", _inspect),
+    ("GET /containers/([^/]+)/top", _top),
     ("GET /containers/([^/]+)/logs", _logs),
     ("POST /containers/([^/]+)/stop", _stop),
     ("POST /containers/([^/]+)/kill", _kill),
     ("DELETE /containers/([^/]+)", _remove),
+    ("POST /containers/([^/]+)/exec", _exec),
+    ("POST /exec/([^/]+)/start", _exec_start),
+    ("GET /exec/([^/]+)/json", _exec_inspect),
     ("POST /rehearsal/compose", _compose),
 )

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingMixIn, UnixStreamServer
 
 from dspark_deploy.rehearsal.engine import API_VERSION, Engine
-from dspark_deploy.rehearsal.engine_api import Answer, answer
+from dspark_deploy.rehearsal.engine_api import RAW_STREAM, Answer, answer
 
 
 class EngineServer(ThreadingMixIn, UnixStreamServer):
@@ -64,6 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(found.status)
         self.send_header("Api-Version", API_VERSION)
         self.send_header("Content-Type", found.kind)
+        if found.kind == RAW_STREAM:
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.writelines(found.body)
+            return
         if isinstance(found.body, Iterator):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 import shlex
 import socket
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -27,6 +29,7 @@ from dspark_deploy.rehearsal.standin import snapshots
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 MASTER_PORT = 25000
+FREE_PORTS = range(MASTER_PORT + 1, 32_768)  # Linux gives away those above, macOS those from 49152 on
 SWITCHES = ".stub.json"  # where the stand-in engine reads its switches
 
 
@@ -60,7 +63,7 @@ class Node:
         keys: Keys,
     ) -> None:
         self.identity = identity
-        self.ssh_port = free_port()
+        (self.ssh_port,) = free_ports(1)
         self._folder = folder
         self._state = state
         self._listeners: list[socket.socket] = []
@@ -179,8 +182,15 @@ def _write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def free_port() -> int:
-    """A loopback port that nobody has now. It may be taken a moment later; only a start would notice."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody has now. One may be taken a moment later; only a start would notice.
+
+    Of those that no system gives to whoever asks for any: one of these would soon be somebody's connection.
+    """
+    found: list[int] = []
+    for port in random.sample(FREE_PORTS, len(FREE_PORTS)):
+        if len(found) == count:
+            break
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.append(port)
+    return found

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from dspark_deploy.errors import ConfigError, StepFailed
 from dspark_deploy.rehearsal.places import Places
@@ -41,14 +42,31 @@ class Pair:
 
 @contextmanager
 def guarded(places: Places) -> Iterator[None]:
-    """Let one command at a time look for a pair and start or end one."""
-    places.folder.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(places.folder.parent, os.O_RDONLY)
+    """Let one command at a time look for a pair and start or end one. Raises ConfigError where it has no place.
+
+    The folder around the pair's is what is locked. It goes with the pair, where nothing else is in it.
+    """
+    folder = places.folder.parent
+    descriptor = _lock(places, folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+        if not any(folder.iterdir()):
+            folder.rmdir()
     finally:
         os.close(descriptor)
+
+
+def _lock(places: Places, folder: Path) -> int:
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY)
+        except OSError as error:
+            raise _no_place(places, error) from error
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat()):
+            return descriptor
+        os.close(descriptor)  # who had the lock removed the folder
 
 
 def recorded(places: Places) -> Pair | None:
@@ -72,10 +90,17 @@ def is_alive(places: Places) -> bool:
 
 
 def start(places: Places, spec: Spec, clock: Clock) -> Pair:
-    """Start a pair in the folder, which is emptied first. Returns once both nodes answer; raises StepFailed."""
+    """Start a pair in the folder, which is emptied first. Returns once both nodes answer.
+
+    Raises StepFailed, and ConfigError where the folder can't be written.
+    """
+    _end(places, clock)  # of a start that was broken off, if anything
     remove(places)
-    places.folder.mkdir(mode=0o700)
-    spec.write(places.spec)
+    try:
+        places.folder.mkdir(mode=0o700)
+        spec.write(places.spec)
+    except OSError as error:
+        raise _no_place(places, error) from error
     with places.log.open("wb") as log:
         process = subprocess.Popen(
             (sys.executable, "-m", "dspark_deploy.rehearsal.background", str(places.folder)),
@@ -85,10 +110,17 @@ def start(places: Places, spec: Spec, clock: Clock) -> Pair:
             cwd=places.folder,
             start_new_session=True,  # Ctrl-C at the terminal is for the command in front
         )
+    try:
+        return _come_up(process, places, clock)
+    except BaseException:  # an interruption too: what does not serve anybody must not stay
+        process.kill()
+        raise
+
+
+def _come_up(process: subprocess.Popen[bytes], places: Places, clock: Clock) -> Pair:
     deadline = clock.now() + START_S
     while (pair := recorded(places)) is None:
         if process.poll() is not None or clock.now() > deadline:
-            process.kill()
             raise _not_started(places)
         clock.sleep(TURN_S)
     return pair
@@ -97,6 +129,12 @@ def start(places: Places, spec: Spec, clock: Clock) -> Pair:
 def stop(places: Places, clock: Clock) -> Pair | None:
     """End what has the folder and remove it. Returns what was there; raises StepFailed where it does not end."""
     pair = recorded(places)
+    _end(places, clock)
+    remove(places)
+    return pair
+
+
+def _end(places: Places, clock: Clock) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = clock.now() + STOP_S
         if is_alive(places):
@@ -105,8 +143,6 @@ def stop(places: Places, clock: Clock) -> Pair | None:
             clock.sleep(TURN_S)
     if is_alive(places):
         raise StepFailed("the rehearsal's background process does not end", remedy=f"see {places.log}")
-    remove(places)
-    return pair
 
 
 def remove(places: Places) -> None:
@@ -119,6 +155,14 @@ def remove(places: Places) -> None:
             remedy="give that pair another `name` in its inventory, or move the folder away",
         )
     shutil.rmtree(places.folder)
+
+
+def _no_place(places: Places, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"the rehearsal can't be kept in {places.folder}",
+        why=f"{error.strerror}: {error.filename}",
+        remedy="let XDG_STATE_HOME name a folder that you may write to",
+    )
 
 
 def _not_started(places: Places) -> StepFailed:

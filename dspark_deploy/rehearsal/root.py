@@ -16,6 +16,7 @@ from pathlib import Path
 from dspark_deploy.rehearsal.images import Image
 
 SCRIPT = ".sh"  # a mounted file that names paths of the container
+MOVED = ".moved"  # where copies of scripts lie that name them as they are here
 
 
 class CannotStart(Exception):
@@ -51,19 +52,29 @@ class Root:
 
     def outside(self, text: str) -> str:
         """The text with paths as the container itself would know them."""
-        return text.replace(str(self.folder), "")
+        return text.replace(f"{self.folder}/{MOVED}", "").replace(str(self.folder), "")
+
+    def runnable(self, word: str) -> str:
+        """A word of a command: the copy of a script that stands for it, else as `inside`."""
+        moved = self.folder / MOVED / word.lstrip("/")
+        return str(moved) if moved.is_file() else self.inside(word)
 
     def _mount(self, mount: Mount) -> None:
         target = self.folder / mount.target[1:]
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_file() and mount.source.is_file():
+            target.unlink()  # of this container's own copy of the image
         if target.exists():
             raise CannotStart(f"the rehearsal can't mount {mount.target} over what is there, or below another mount")
         target.symlink_to(mount.source)
 
     def _rewrite(self, mount: Mount) -> None:
-        """Let a script name its paths as they are here: a copy takes the link's place."""
-        target = self.folder / mount.target[1:]
-        text = mount.source.read_text(encoding="utf-8")
-        target.unlink()
-        target.write_text(self.inside(text), encoding="utf-8")
-        target.chmod(mount.source.stat().st_mode)
+        """Let a script name its paths as they are here: a copy is run in its place, with the same files beside it."""
+        target, copy = self.folder / mount.target[1:], self.folder / MOVED / mount.target[1:]
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        for beside in target.parent.iterdir():
+            if not (copy.parent / beside.name).exists():
+                (copy.parent / beside.name).symlink_to(beside)
+        copy.unlink()
+        copy.write_text(self.inside(mount.source.read_text(encoding="utf-8")), encoding="utf-8")
+        copy.chmod(mount.source.stat().st_mode)

@@ -53,7 +53,7 @@ class SystemClock:
 
 
 class Interruption:
-    """Turns Ctrl-C, SIGTERM and SIGHUP into one orderly end.
+    """Turns Ctrl-C, SIGTERM and SIGHUP into one orderly end. A SIGHUP that is ignored stays so: `nohup` means it.
 
     The first signal ends the next breakable wait, so that a step on a node is never torn in the middle. A second
     one raises where the program stands; `what_runs` then says what may be left.
@@ -67,6 +67,8 @@ class Interruption:
 
     def __enter__(self) -> Self:
         for number in SIGNALS:
+            if number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
             self._previous[number] = signal.signal(number, self._on_signal)
         return self
 

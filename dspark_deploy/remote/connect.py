@@ -5,6 +5,8 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from dspark_deploy.inventory.host import HostSpec
 from dspark_deploy.remote.host import Host
 from dspark_deploy.remote.link import open_link
@@ -20,13 +22,14 @@ def open_host(
     ssh_config: Path | None = None,
     accept_new_host_keys: bool = False,
     fabric_address: IPv4Address | IPv4Interface | None = None,
+    api_key: SecretStr | None = None,
 ) -> Host:
     """Open the node `name` ("head" or "worker"). `fabric_address` only helps to explain a timeout.
 
     Raises NodeUnreachable, or ConfigError where the ssh config can't be followed.
     """
     if spec.local:
-        return LocalHost(name)
+        return LocalHost(name, api_key)
     route = resolve_route(name, spec, ssh_config)
     link = open_link(name, route, accept_new_host_keys=accept_new_host_keys, fabric_address=fabric_address)
-    return SshHost(name, link)
+    return SshHost(name, link, api_key)

@@ -7,10 +7,11 @@ port is opened anywhere. The SDK borrows the connection and never closes it.
 from __future__ import annotations
 
 import email.utils
+import json
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 
@@ -18,15 +19,15 @@ import docker
 import docker.errors
 import requests.exceptions
 from urllib3 import HTTPResponse
-from urllib3.exceptions import HTTPError
 
 from dspark_deploy.errors import StepFailed
 from dspark_deploy.facts import labels
 from dspark_deploy.facts.containers import parse_container
 from dspark_deploy.facts.node import Container
+from dspark_deploy.facts.stamps import SECOND, nanoseconds
 from dspark_deploy.remote.dialed import ANSWER_S, DialedAdapter, DialedConnection
-from dspark_deploy.remote.host import LogLine, Logs
-from dspark_deploy.remote.loglines import Demultiplexer
+from dspark_deploy.remote.enginestreams import EngineEvents, EngineLogs
+from dspark_deploy.remote.host import Logs
 from dspark_deploy.remote.program import PipedHost
 
 OLDEST_API = "1.40"  # docker 19.03; spoken until the engine has told its own
@@ -80,17 +81,18 @@ class DockerEngine:
             query["tail"] = "all" if tail is None else tail
             if since_s is not None:
                 query["since"] = f"{self._node_time(client) - since_s:.3f}"
-            path = f"/v{client.api_version}/containers/{container_id}/logs?{urllib.parse.urlencode(query)}"
-            connection = DialedConnection(self._host)
-            with ExitStack() as failing:
-                failing.callback(connection.hang_up)
-                response = connection.ask(path)
-                if response.status != HTTPStatus.OK:
-                    raise self._failed("read a log", response.data.decode(errors="replace"))
-                failing.pop_all()
+            connection, response = self._stream("read a log", client, f"containers/{container_id}/logs", query)
         if follow:  # quiet for long is no fault then; a dead link ends it, see ssh.py
             connection.be_patient()
-        return EngineLogs(connection, response)
+        return EngineLogs(connection, response, self._host.api_key)
+
+    def events(self, pair: str) -> EngineEvents:
+        """See Engine."""
+        with self._asking("tell what happens") as client:
+            wanted = {"type": ["container"], "label": [f"{labels.PAIR}={pair}"]}
+            connection, response = self._stream("tell what happens", client, "events", {"filters": json.dumps(wanted)})
+        connection.be_patient()
+        return EngineEvents(connection, response)
 
     def image_id(self, reference: str) -> str | None:
         """See Engine."""
@@ -101,12 +103,30 @@ class DockerEngine:
             except docker.errors.NotFound:
                 return None
 
+    def time_s(self) -> float:
+        """See Engine. Of the engine's own account of its machine, which is exact to the nanosecond."""
+        with self._asking("tell the time") as client:
+            return nanoseconds(str(client.info()["SystemTime"])) / SECOND
+
     def close(self) -> None:
         """Drop what is open. The node's connection stays."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
+
+    def _stream(
+        self, what: str, client: docker.APIClient, path: str, query: Mapping[str, int | str]
+    ) -> tuple[DialedConnection, HTTPResponse]:
+        """An answer that is read as it comes, on a connection of its own, so that any thread may end it."""
+        connection = DialedConnection(self._host)
+        with ExitStack() as failing:
+            failing.callback(connection.hang_up)
+            response = connection.ask(f"/v{client.api_version}/{path}?{urllib.parse.urlencode(query)}")
+            if response.status != HTTPStatus.OK:
+                raise self._failed(what, response.data.decode(errors="replace"))
+            failing.pop_all()
+        return connection, response
 
     def _await_gone(self, container: Container) -> None:
         deadline = time.monotonic() + GONE_S
@@ -155,36 +175,3 @@ def _client(adapter: DialedAdapter, version: str) -> docker.APIClient:
     client.trust_env = False  # the controller's proxies and .netrc have no say
     client.mount(client.base_url, adapter)
     return client
-
-
-class EngineLogs:
-    """See host.Logs: one channel of its own, so that it can be ended from another thread."""
-
-    def __init__(self, connection: DialedConnection, response: HTTPResponse) -> None:
-        self._connection = connection
-        self._chunks = response.stream()
-        self._lines = Demultiplexer()
-
-    def __iter__(self) -> EngineLogs:
-        return self
-
-    def __next__(self) -> LogLine:
-        while (line := self._lines.next()) is None:
-            data = self._read()
-            if data:
-                self._lines.feed(data)
-            elif not self._lines.finish():
-                self.close()
-                raise StopIteration
-        return line
-
-    def close(self) -> None:
-        """See Logs."""
-        self._connection.hang_up()
-
-    def _read(self) -> bytes:
-        """What has come; empty at the end, be it the container's, the connection's or our own."""
-        try:
-            return next(self._chunks, b"")
-        except (OSError, HTTPError):
-            return b""

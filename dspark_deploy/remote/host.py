@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
 from dspark_deploy.facts.node import Container
 
 
@@ -62,6 +64,27 @@ class Logs(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class EngineEvent:
+    """What the engine tells of one container as it happens. `at` is seconds since the epoch, by the node's clock."""
+
+    at: float
+    action: str  # docker's own word: create, start, die, oom, kill, stop, destroy, ...
+    container_id: str
+    name: str
+    exit_code: int | None = None  # of a death
+
+
+class Events(Protocol):
+    """What happens to a node's containers, one by one as it does."""
+
+    def __iter__(self) -> Iterator[EngineEvent]: ...
+    def __next__(self) -> EngineEvent: ...
+    def close(self) -> None:
+        """End it; from any thread. Whoever waits for the next one then sees the end."""
+        ...
+
+
 class Engine(Protocol):
     """The node's Docker engine. Every call has a deadline; errors name the node."""
 
@@ -84,8 +107,17 @@ class Engine(Protocol):
         `follow`, and with the connection."""
         ...
 
+    def events(self, pair: str) -> Events:
+        """What happens from now on to the containers that carry the pair's label. Ends with the engine, and with the
+        connection."""
+        ...
+
     def image_id(self, reference: str) -> str | None:
         """What the reference names now, or None."""
+        ...
+
+    def time_s(self) -> float:
+        """The node's clock, seconds since the epoch."""
         ...
 
 
@@ -105,6 +137,11 @@ class Host(Protocol):
     @property
     def address(self) -> str:
         """The management address a user's client would dial; 127.0.0.1 for `local`."""
+        ...
+
+    @property
+    def api_key(self) -> SecretStr | None:
+        """What the API that this node serves is to be asked with. Nothing that it prints is handed on with it."""
         ...
 
     def run(self, argv: Sequence[str], *, timeout_s: float, cwd: str | None = None) -> Result:

@@ -252,5 +252,8 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
                 if not (self._accept_new and target.known_hosts):
                     by_authority = any(each.marker == "@cert-authority" for each in self._known)
                     raise self._hop.unknown_key(key.get_name(), blob, by_authority)
-                name = target.known_name
-                add_key(target.known_hosts[0], name, key.get_name(), blob, hashed=target.hash_known_hosts)
+                path, name = target.known_hosts[0], target.known_name
+                try:
+                    add_key(path, name, key.get_name(), blob, hashed=target.hash_known_hosts)
+                except OSError as error:
+                    raise self._hop.unkept_key(path, error.strerror or str(error)) from error

@@ -11,10 +11,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from dspark_deploy.errors import StepFailed
 from dspark_deploy.remote.host import Stream
 from dspark_deploy.remote.program import BOOTSTRAP, Pipe, PipedHost
 from dspark_deploy.remote.programs._frame import tidy
+from dspark_deploy.settings import API_KEY
 
 ENDING_S = 2.0  # a program sees the end of its input at once
 
@@ -22,8 +25,8 @@ ENDING_S = 2.0  # a program sees the end of its input at once
 class LocalHost(PipedHost):
     """The node that the tool itself runs on."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, f"{name} (this machine)")
+    def __init__(self, name: str, api_key: SecretStr | None = None) -> None:
+        super().__init__(name, f"{name} (this machine)", api_key)
         self._pipes: list[LocalPipe] = []
 
     @property
@@ -70,6 +73,7 @@ class LocalPipe:
 
     def __init__(self, argv: Sequence[str]) -> None:
         environment = dict(os.environ)
+        environment.pop(API_KEY, None)  # nothing that runs here needs it
         tidy(environment)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the pipe
         self._socket, theirs = socket.socketpair()

@@ -14,7 +14,7 @@ K = TypeVar("K")
 TURN_S = 0.1  # how soon an interruption is seen while the nodes work
 
 
-class _Task(Generic[T]):
+class Task(Generic[T]):
     """One call in a thread of its own, its result or its error kept."""
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -45,7 +45,7 @@ class _Task(Generic[T]):
 
 def attempt(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T | BaseException]:
     """Run all of `work` at once and wait for all of it; an error stands where its result would."""
-    tasks = {key: _Task(call) for key, call in work.items()}
+    tasks = {key: Task(call) for key, call in work.items()}
     for task in tasks.values():
         task.wait(clock)
     return {key: task.error if task.error is not None else task.result() for key, task in tasks.items()}
@@ -53,7 +53,7 @@ def attempt(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T | Base
 
 def alongside(work: Callable[[], T], turn: Callable[[], None], clock: Clock, *, turn_s: float) -> T:
     """Run `work` and call `turn` each `turn_s` seconds until it ends; what `turn` raises ends the wait."""
-    task = _Task(work)
+    task = Task(work)
     next_turn = clock.now() + turn_s
     while not task.done.wait(TURN_S):
         clock.sleep(0)
@@ -75,7 +75,7 @@ def together(work: Mapping[K, Callable[[], T]], clock: Clock) -> dict[K, T]:
 
 def beside(first: Callable[[], T], second: Callable[[], U], clock: Clock) -> tuple[T, U]:
     """Two different things at once; once both have ended the first error is raised."""
-    tasks = _Task(first), _Task(second)
+    tasks = Task(first), Task(second)
     for task in tasks:
         task.wait(clock)
     return tasks[0].result(), tasks[1].result()

@@ -19,6 +19,8 @@ from importlib import resources
 from threading import Lock
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
 from dspark_deploy.errors import DsparkError, StepFailed
 from dspark_deploy.remote.host import Engine, Result, Stream
 
@@ -55,9 +57,10 @@ class Pipe(Stream, Protocol):
 class PipedHost(ABC):
     """Everything a Host does that needs no more than a command with pipes. See host.Host for the methods."""
 
-    def __init__(self, name: str, where: str) -> None:
+    def __init__(self, name: str, where: str, api_key: SecretStr | None = None) -> None:
         self._name = name
         self._where = where
+        self._api_key = api_key
         self._engine: Engine | None = None
         self._engine_lock = Lock()
 
@@ -70,6 +73,11 @@ class PipedHost(ABC):
     def where(self) -> str:
         """See Host."""
         return self._where
+
+    @property
+    def api_key(self) -> SecretStr | None:
+        """See Host."""
+        return self._api_key
 
     @abstractmethod
     def open_program(self) -> Pipe:
@@ -250,22 +258,23 @@ def bundled(program: str) -> bytes:
     statements find them.
     """
     parts = ["def _load(n,s):\n m=type(sys)(n);sys.modules[n]=m;exec(compile(s,n,'exec'),m.__dict__)\n"]
-    parts += [f"_load({PACKAGE + '.' + name!r},{_source(name)!r})\n" for name in _needed_by(program)]
-    parts.append(f"exec(compile({_source(program)!r},{program!r},'exec'),{{'__name__':'__main__'}})\n")
+    parts += [f"_load({PACKAGE + '.' + name!r},{text_of(name)!r})\n" for name in _needed_by(program)]
+    parts.append(f"exec(compile({text_of(program)!r},{program!r},'exec'),{{'__name__':'__main__'}})\n")
     text = "".join(parts).encode()
     return b"%d\n%s" % (len(text), text)
+
+
+def text_of(program: str) -> str:
+    """The text of a module of the folder as it stands there."""
+    return resources.files(PACKAGE).joinpath(f"{program}.py").read_text(encoding="utf-8")
 
 
 def _needed_by(program: str) -> list[str]:
     """The modules of the folder that `program` imports, directly or not, the deepest first."""
     found: list[str] = []
-    for name in _OWN_IMPORT.findall(_source(program)):
+    for name in _OWN_IMPORT.findall(text_of(program)):
         found += [*_needed_by(name), name]
     return list(dict.fromkeys(found))
-
-
-def _source(name: str) -> str:
-    return resources.files(PACKAGE).joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
 def _end_of(text: str) -> str:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from pydantic import SecretStr
+
 from dspark_deploy.errors import StepFailed
 from dspark_deploy.remote.host import Engine, Host, Result, Session, Stream
 
@@ -36,6 +38,11 @@ class RecordingHost:
     def address(self) -> str:
         """See Host."""
         return self._host.address
+
+    @property
+    def api_key(self) -> SecretStr | None:
+        """See Host."""
+        return self._host.api_key
 
     def call(
         self, program: str, request: Mapping[str, Any], *, timeout_s: float, payload: bytes = b""
@@ -92,6 +99,10 @@ class RecordedHost:
     def address(self) -> str:
         """See Host."""
         return self._name
+
+    @property
+    def api_key(self) -> None:
+        """See Host. A recording holds none."""
 
     def call(
         self, program: str, request: Mapping[str, Any], *, timeout_s: float, payload: bytes = b""

@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import httpcore
+from pydantic import SecretStr
 
+from dspark_deploy.errors import KeyRefused
 from dspark_deploy.remote.forwarded import CONNECT_S, forwarded_pool
 from dspark_deploy.remote.host import Host
 
-HTTP_OK = 200
+HTTP_OK, HTTP_UNAUTHORIZED = 200, 401
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +45,24 @@ class Api(Protocol):
     """The head's HTTP server."""
 
     def get(self, path: str, *, timeout_s: float) -> Answer:
-        """Raises NoAnswer."""
+        """Raises NoAnswer, and KeyRefused where it is asked for a key and ours does not do."""
         ...
 
     def post(self, path: str, document: Any, *, timeout_s: float) -> Answer:
-        """Raises NoAnswer."""
+        """Raises NoAnswer and KeyRefused."""
         ...
 
 
 class ServedApi:
-    """The head's HTTP server, through a forwarded channel of the head's connection."""
+    """The head's HTTP server, through a forwarded channel of the head's connection, with the host's API key.
 
-    def __init__(self, host: Host, address: str, port: int) -> None:
+    `key`: another one, of a server that was started with it.
+    """
+
+    def __init__(self, host: Host, address: str, port: int, *, key: SecretStr | None = None) -> None:
         self._pool = forwarded_pool(host)
+        self._host = host
+        self._key = key or host.api_key
         self._origin = f"http://{f'[{address}]' if ':' in address else address}:{port}"
 
     def __enter__(self) -> Self:
@@ -82,6 +89,8 @@ class ServedApi:
             "Content-Type": "application/json",
         }
         headers["Content-Length"] = str(len(content))
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
         try:
             response = self._pool.request(
                 method,
@@ -94,4 +103,20 @@ class ServedApi:
             raise NoAnswer(f"no answer within {timeout_s:g} s", timed_out=True) from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise NoAnswer(str(error) or type(error).__name__, timed_out=False) from error
+        if response.status == HTTP_UNAUTHORIZED:
+            raise self._refused()
         return Answer(response.status, response.content.decode(errors="replace"))
+
+    def _refused(self) -> KeyRefused:
+        asks = f"{self._host.where}: the API at {self._origin} answers 401"
+        if self._key is None:
+            return KeyRefused(
+                f"{asks}: it asks for a key, and none is given",
+                remedy="name the key's file as api.key_file in the inventory, or set DSPARK_API_KEY",
+                node=self._host.name,
+            )
+        return KeyRefused(
+            f"{asks}: it does not take the key that it was given",
+            remedy="give the key that the pair was started with, or have `dspark up` start it with this one",
+            node=self._host.name,
+        )

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 import paramiko
+from pydantic import SecretStr
 
 from dspark_deploy.errors import DsparkError, NodeUnreachable, StepFailed
 from dspark_deploy.remote.host import Stream
@@ -31,8 +32,8 @@ PROHIBITED, REFUSED = 1, 2  # RFC 4254, 5.1: administratively prohibited, connec
 class SshHost(PipedHost):
     """One node behind one SSH connection. Any thread may use it."""
 
-    def __init__(self, name: str, link: Link) -> None:
-        super().__init__(name, f"{name} ({link.target.login})")
+    def __init__(self, name: str, link: Link, api_key: SecretStr | None = None) -> None:
+        super().__init__(name, f"{name} ({link.target.login})", api_key)
         self._link = link
         self._transport = link.transport
         self._sessions = threading.BoundedSemaphore(SESSIONS)

@@ -167,7 +167,7 @@ def target_of(
     user = _one(settings, "user") or getpass.getuser()
     port = int(_one(settings, "port") or PORT)
     expand = _Expansion(spec.host, hostname, user, port, _one(settings, "hostkeyalias") or spec.host, environment)
-    known = [path for name in ("userknownhostsfile", "globalknownhostsfile") for path in _words(settings, name)]
+    known = [path for name in ("userknownhostsfile", "globalknownhostsfile") for path in _files(settings, name)]
     timeout = _one(settings, "connecttimeout")
     return SshTarget(
         alias=spec.host,
@@ -178,7 +178,7 @@ def target_of(
         identity_files=tuple(expand.path(path) for path in settings.get("identityfile", ())),
         agent=_agent(_one(settings, "identityagent", none="none"), environment, expand),
         identities_only=_one(settings, "identitiesonly") == "yes",
-        known_hosts=tuple(expand.path(path) for path in known),
+        known_hosts=tuple(known),
         hash_known_hosts=_one(settings, "hashknownhosts") == "yes",
         host_key_alias=_one(settings, "hostkeyalias"),
         connect_timeout_s=float(timeout) if timeout else None,
@@ -200,8 +200,11 @@ def _one(settings: Mapping[str, tuple[str, ...]], name: str, none: str | None = 
     return value or None
 
 
-def _words(settings: Mapping[str, tuple[str, ...]], name: str) -> Iterable[str]:
-    return (_one(settings, name) or "").split()
+def _files(settings: Mapping[str, tuple[str, ...]], name: str) -> Iterable[Path]:
+    """Several paths on one line, tokens replaced already. OpenSSH puts no quotes around one that holds a blank."""
+    printed = _one(settings, name) or ""
+    whole = Path(printed).expanduser()
+    return (whole,) if whole.is_file() else (Path(word).expanduser() for word in printed.split())
 
 
 def _agent(value: str | None, environment: Mapping[str, str], expand: _Expansion) -> Path | None:

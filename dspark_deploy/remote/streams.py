@@ -112,8 +112,12 @@ class Streams:
             sent(time.monotonic())
 
 
-def served_streams(host: Host, address: str, port: int, *, key: str | None = None) -> Streams:
-    """What listens on `address` and `port` as the node sees them, through forwarded channels of its connection."""
+def served_streams(host: Host, address: str, port: int) -> Streams:
+    """What listens on `address` and `port` as the node sees them, through forwarded channels of its connection.
+
+    The host's API key goes along.
+    """
+    key = None if host.api_key is None else host.api_key.get_secret_value()
     literal = f"[{address}]" if ":" in address else address
     transport = httpx.AsyncHTTPTransport(verify=False, trust_env=False)  # plain HTTP: a certificate is never asked for
     transport._pool = forwarded_async_pool(host, KEEP_S)  # noqa: SLF001  httpx offers no other way to dial

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, ip_address
+from pathlib import Path
 
 from paramiko.auth_strategy import AuthFailure, NoneAuth
 
@@ -93,6 +94,14 @@ class Hop:
                 f"compare the fingerprint with the machine's own, then run `{self.target.command}` once and accept it, "
                 "or give --accept-new-host-keys"
             ),
+        )
+
+    def unkept_key(self, path: Path, said: str) -> NodeUnreachable:
+        """The key was to be accepted, and known_hosts can't be written."""
+        return self._error(
+            f"its new host key can't be kept in {path}",
+            why=said,
+            remedy=f"make that file writable, or let UserKnownHostsFile of {self.target.alias} name one that is",
         )
 
     def changed_key(self, key_type: str, blob: bytes, known: Sequence[KnownKey]) -> NodeUnreachable:

@@ -22,8 +22,7 @@ def manifest(deployment: Deployment, rank: Rank, files: Mapping[str, File], *, r
         "rank": rank.number,
         "served": served_by(deployment).document(),
         "files": {
-            name: {"mode": f"{file.mode:04o}", "sha256": sha256(file.content.encode()).hexdigest()}
-            for name, file in files.items()
+            name: {"mode": f"{file.mode:04o}", "sha256": sha256(file.data).hexdigest()} for name, file in files.items()
         },
     }
     return File(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", mode=0o644)

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One rendered file. `content` is UTF-8 with `\\n` line ends."""
+    """One file. What is rendered is UTF-8 with `\\n` line ends; of a user's own, bytes that are no UTF-8 stand in
+    `content` as lone surrogates (PEP 383).
+    """
 
     content: str
     mode: int = 0o600
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        return self.content.encode(errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)

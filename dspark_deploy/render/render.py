@@ -13,6 +13,7 @@ from dspark_deploy.render.compose import compose_file
 from dspark_deploy.render.env import env_file
 from dspark_deploy.render.manifest import NAME as MANIFEST
 from dspark_deploy.render.manifest import manifest
+from dspark_deploy.render.patches import patch_files
 from dspark_deploy.render.release import File, Release
 from dspark_deploy.render.serve import prepare_program, serve_script
 
@@ -35,7 +36,7 @@ def release_id(halves: list[dict[str, File]]) -> str:
     digest = sha256()
     for half in halves:
         for name, file in sorted(half.items()):
-            content = file.content.encode()
+            content = file.data
             digest.update(f"{name}\0{file.mode:o}\0{len(content)}\0".encode())
             digest.update(content)
     return digest.hexdigest()[:12]
@@ -53,4 +54,5 @@ def _files(deployment: Deployment, rank: Rank, *, release: str, tool: str) -> di
         ".env": env_file(deployment, rank, environment(deployment, rank), environment(deployment, peer), tool=tool),
         "serve.sh": serve_script(deployment, tool=tool),
         "prepare.py": prepare_program(),
+        **patch_files(deployment),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -25,7 +26,25 @@ def validate(model: type[ModelT], data: Mapping[str, Data], where: Callable[[Key
     try:
         return model.model_validate_json(json.dumps(data), strict=True)
     except ValidationError as error:
+        if (key := _undecodable(data)) is not None:
+            message = f"{where(key)}: `{dotted(key)}` is not UTF-8: {_shown(_at(data, key))}"
+            raise ConfigError(message, remedy="give it as UTF-8") from error
         raise explain(model, data, where, error) from error
+
+
+def _undecodable(data: Data, at: KeyPath = ()) -> KeyPath | None:
+    """The key of a text that holds bytes of the command line or the environment which are no text."""
+    match data:
+        case str():
+            return at if any("\ud800" <= each <= "\udfff" for each in data) else None
+        case dict():
+            names = (_undecodable(key, (*at, key)) for key in data)
+            inner = chain(names, (_undecodable(value, (*at, key)) for key, value in data.items()))
+        case list():
+            inner = chain(_undecodable(value, (*at, index)) for index, value in enumerate(data))
+        case _:
+            return None
+    return next((key for key in inner if key is not None), None)
 
 
 def explain(
@@ -81,5 +100,5 @@ def _at(data: Data, key: KeyPath) -> Data:
 
 
 def _shown(value: Data) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004  a message stays on its line

@@ -6,9 +6,12 @@ The file is read as nodes, not as Python objects: that keeps the lines, leaves `
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -62,7 +65,7 @@ def read_document(path: Path, *, absent: str) -> Document:
     """
     text = read_text(path, absent=absent)
     with _syntax(path):
-        node = YAML(typ="safe", pure=True).compose(text)
+        node = _composed(text)
     if not isinstance(node, MappingNode):
         raise ConfigError(f"{path}: holds no keys", remedy="write `key: value` lines")
     reader = _Reader(path)
@@ -70,10 +73,17 @@ def read_document(path: Path, *, absent: str) -> Document:
     return Document(path, data, {(): node.start_mark.line + 1} | reader.lines)
 
 
+@lru_cache(maxsize=64)
+def _composed(text: str) -> Node | None:
+    """The nodes of a text, which nobody changes. One command asks for the same few files many times over."""
+    node: Node | None = YAML(typ="safe", pure=True).compose(text)
+    return node
+
+
 def read_text(path: Path, *, absent: str) -> str:
     """A text file, without its byte-order mark. Raises ConfigError where it is not UTF-8 or can't be read."""
     try:
-        content = path.read_bytes()
+        content = _content(path)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file", remedy=absent) from error
     except OSError as error:
@@ -87,6 +97,20 @@ def read_text(path: Path, *, absent: str) -> str:
     if "\0" in text:
         raise ConfigError(f"{path}: not text, or UTF-16 without a mark", remedy="save the file as UTF-8")
     return text
+
+
+def _content(path: Path) -> bytes:
+    """All of a file, or of a pipe: the shell's `<(command)`. Raises OSError, and ConfigError for anything else."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would hold us here for ever
+    with open(descriptor, "rb") as file:  # noqa: PTH123  pathlib opens paths only
+        kind = os.fstat(descriptor).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
+            raise ConfigError(f"{path}: a device, not a file", remedy="name a file")
+        os.set_blocking(descriptor, True)
+        content = file.read()
+    if not content and stat.S_ISFIFO(kind):
+        raise ConfigError(f"{path}: a pipe that nobody writes into", remedy="name a file")
+    return content
 
 
 @contextmanager

@@ -12,7 +12,8 @@ Name = Annotated[
     str,
     Field(
         pattern=r"^[a-z0-9][a-z0-9_-]*$",
-        description="lower-case letters, digits, `-` and `_`, beginning with a letter or a digit",
+        max_length=63,  # it names files, folders, containers and labels
+        description="lower-case letters, digits, `-` and `_`, beginning with a letter or a digit, 63 at most",
     ),
 ]
 # A program reads a defined-empty value as set: an empty one is left out instead, never written.

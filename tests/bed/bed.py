@@ -13,12 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import disk, images, network
+from . import disk, network
 from .faults import FaultyNode
 from .host import Identity
 from .keeper import STATE, pids_in
 from .packages import BedUnavailable, compose_binary
 from .run import Ran, run
+from .stock import STANDIN, Stock
 
 CHECKOUT = Path(__file__).parents[2]
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -30,15 +31,16 @@ LOCK_WAIT_S = 900
 class Bed:
     """Both hosts. `open` brings them up; `close`, or the end of this process in any way, takes everything down."""
 
-    def __init__(self) -> None:
+    def __init__(self, stock: Stock = STANDIN) -> None:
+        self._stock = stock
         self.client = STATE / "client"
         """The client's home and working folder."""
         self.keys = STATE / "keys"
         self.ssh_config = self.client / "ssh_config"
         """The user's ssh configuration: see _ssh_config for its aliases."""
         self.known_hosts = self.client / "known_hosts"
-        self.head = FaultyNode(HEAD, STATE / "head")
-        self.worker = FaultyNode(WORKER, STATE / "worker")
+        self.head = FaultyNode(HEAD, STATE / "head", stock.write_models)
+        self.worker = FaultyNode(WORKER, STATE / "worker", stock.write_models)
         self.has_newer_compose = False
         self._keeper: subprocess.Popen[str] | None = None
 
@@ -47,9 +49,9 @@ class Bed:
         return self.head, self.worker
 
     @classmethod
-    def start(cls) -> Bed:
+    def start(cls, stock: Stock = STANDIN) -> Bed:
         """Make a bed and open it."""
-        bed = cls()
+        bed = cls(stock)
         bed.open()
         return bed
 
@@ -71,7 +73,7 @@ class Bed:
             raise BedUnavailable(f"another test run has had the bed for more than {LOCK_WAIT_S} s")
         try:
             self._make_client()
-            self._bring_up(images.archive(), binds)
+            self._bring_up(binds)
         except BaseException:
             self.close()
             raise
@@ -85,9 +87,9 @@ class Bed:
         for node in self.nodes:
             node.authorized_key = (self.keys / "client.pub").read_text()
 
-    def _bring_up(self, archive: Path, binds: dict[str, Path]) -> None:
+    def _bring_up(self, binds: dict[str, Path]) -> None:
         network.build({node.alias: node.cables for node in self.nodes})
-        golden = disk.golden(archive, CHECKOUT, lambda image: self._load_images(image, archive, binds))
+        golden = disk.golden(self._stock, CHECKOUT, lambda image, archive: self._load_images(image, archive, binds))
         self._on_both(lambda node: self._start_node(node, golden, binds))
         self.write_client_files()
 

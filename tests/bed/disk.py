@@ -15,9 +15,9 @@ from pathlib import Path
 
 from . import hardware
 from .packages import SYSTEM_PATH, cache_folder
+from .stock import Stock
 
-SIZE = "3G"
-SOURCES = Path(__file__).read_bytes() + Path(hardware.__file__).read_bytes()
+SOURCES = Path(__file__).read_bytes() + hardware.SOURCES
 """What decides the content of a disk, read when it is imported: a file that is edited meanwhile is not what runs."""
 KEPT_AT_TOP = {
     "bin",
@@ -59,23 +59,24 @@ OS_RELEASE = 'PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04
 DGX_RELEASE = 'DGX_NAME="DGX Spark"\nDGX_PRETTY_NAME="NVIDIA DGX Spark"\nDGX_SWBUILD_VERSION="7.2.3"\n'
 
 
-def golden(images: Path, checkout: Path, load_images: Callable[[Path], None]) -> Path:
-    """The image to copy nodes from. `load_images` is called with a new one when there is none yet."""
-    key = hashlib.sha256(f"{images.name} {checkout}".encode() + SOURCES)
-    path = cache_folder() / f"disk-{key.hexdigest()[:16]}.img"
+def golden(stock: Stock, checkout: Path, load_images: Callable[[Path, Path], None]) -> Path:
+    """The image to copy nodes from. `load_images` is called with a new one, and the archive, when there is none yet."""
+    key = hashlib.sha256(f"{stock.fingerprint()} {stock.disk_size} {checkout}".encode() + SOURCES)
+    path = cache_folder() / f"{stock.name}-{key.hexdigest()[:16]}.img"
     if not path.exists():
-        for old in cache_folder().glob("disk-*.img*"):
+        for old in cache_folder().glob(f"{stock.name}-*.img*"):
             old.unlink(missing_ok=True)
         new = path.with_suffix(".img.part")
-        make(new, checkout)
-        load_images(new)
+        make(new, checkout, stock.disk_size)
+        with stock.archive() as images:
+            load_images(new, images)
         new.rename(path)
     return path
 
 
-def make(image: Path, checkout: Path) -> None:
-    """Make a new disk without images."""
-    run("truncate", "-s", SIZE, str(image))
+def make(image: Path, checkout: Path, size: str) -> None:
+    """Make a new disk without images. `size` is as truncate reads it."""
+    run("truncate", "-s", size, str(image))
     lazy = "lazy_itable_init=1,lazy_journal_init=1,nodiscard"
     run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", lazy, str(image))
     mounted = image.with_suffix(".mnt")

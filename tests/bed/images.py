@@ -39,7 +39,7 @@ ENTRYPOINT = "opt/stage-c/entrypoint.sh"
 
 def archive() -> Path:
     """The `docker load` archive with all images of the bed, built when there is none for today's content."""
-    path = cache_folder() / f"images-{_fingerprint()[:16]}.tar"
+    path = cache_folder() / archive_name()
     if not path.exists():
         for old in cache_folder().glob("images-*.tar"):
             old.unlink(missing_ok=True)
@@ -48,13 +48,23 @@ def archive() -> Path:
     return path
 
 
+def archive_name() -> str:
+    """What that archive is called for today's content."""
+    return f"images-{_fingerprint()[:16]}.tar"
+
+
 def _write_archive(folder: Path) -> Path:
-    base = base_tree().write(folder / "base.tar")
     images: dict[tuple[str, ...], tuple[Tree, Mapping[str, object]]] = {
         (ANEMLL, kept_tag(ANEMLL)): (_family_tree("anemll"), _anemll_config()),
         (*STAGE_C_TAGS, *map(kept_tag, STAGE_C_TAGS)): (_family_tree("stage-c"), _stage_c_config()),
         (EXITS_AT_ONCE, kept_tag(EXITS_AT_ONCE)): (_broken_tree(), {"Cmd": ["/bin/bash"]}),
     }
+    return write_archive(folder, images)
+
+
+def write_archive(folder: Path, images: Mapping[tuple[str, ...], tuple[Tree, Mapping[str, object]]]) -> Path:
+    """Write a `docker load` archive into `folder`. `images`: tags -> their own layer and configuration."""
+    base = base_tree().write(folder / "base.tar")
     manifest = []
     target = folder / "images.tar"
     with tarfile.open(target, "w") as tar:

@@ -7,10 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-
-from dspark_deploy.rehearsal.standin import snapshots
 
 from . import disk, hardware
 from .host import PATH, SSH_PORTS, Host, Identity, address_of, wait_until
@@ -22,9 +20,10 @@ SWITCHES = ".stub.json"
 class Node(Host):
     """A host with its life: PID 1 in namespaces of its own, its disk, its sshd and its dockerd."""
 
-    def __init__(self, identity: Identity, folder: Path) -> None:
+    def __init__(self, identity: Identity, folder: Path, fill_cache: Callable[[Path], None]) -> None:
         super().__init__(identity)
         self.folder = folder
+        self._fill_cache = fill_cache
         self.authorized_key = ""
         self.image_ids: dict[str, str] = {}
         """Every tag as the node has it in health -> image id."""
@@ -131,7 +130,7 @@ class Node(Host):
         """Fill the Hugging Face cache anew."""
         cache = self.path(f"{self.home}/.cache")
         shutil.rmtree(cache, ignore_errors=True)
-        snapshots.write_all(self.path(self.hf_home))
+        self._fill_cache(self.path(self.hf_home))
         for path in (cache, *cache.rglob("*")):
             os.chown(path, self.identity.uid, self.identity.uid, follow_symlinks=False)
         self._hf_listing = self._list_models()

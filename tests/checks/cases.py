@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from dspark_deploy.capacity.measurements import load_measurements
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.layout import layout_of, variables_file
 from dspark_deploy.checks.link import NODES, used_rails
@@ -18,6 +20,7 @@ from tests.plan.deployments import CATALOGUE, example_inventory
 from tests.samples import image, pair_facts
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+MEASURED = load_measurements()
 
 
 def inventory(**changes: Mapping[str, Any]) -> Inventory:
@@ -72,7 +75,7 @@ def case(
         None if profile is None else resolve_workload(CATALOGUE, profile, overrides),
     )
     told = {node: tuple(_heard(plain, side, heard.get(node, NOTHING))) for side, node in enumerate(NODES)}
-    return Case(plain.inventory, plain.facts, plain.catalogue, plain.workload, heard=told)
+    return replace(plain, heard=told, measured=MEASURED)
 
 
 def _heard(known: Case, side: int, changes: Mapping[str, Any]) -> list[Heard]:

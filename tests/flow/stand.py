@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dspark_deploy.boot.events import Event
 from dspark_deploy.errors import Declined, Interrupted
 from dspark_deploy.facts.node import Container
 from dspark_deploy.flow.intention import Intention, load_intention
@@ -14,6 +15,7 @@ from dspark_deploy.flow.record import Record
 from dspark_deploy.flow.up import BringUp
 from dspark_deploy.flow.wish import Limits, Wish
 from dspark_deploy.remote.clock import Clock
+from dspark_deploy.watch.progress import BootProgress
 from tests.fakes import FakeHost
 from tests.samples import node_facts
 
@@ -56,6 +58,8 @@ class FakeObserver:
     steps: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    progresses: list[BootProgress] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def begin(self, total: int) -> None: ...
 
@@ -66,6 +70,12 @@ class FakeObserver:
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def progress(self, boot: BootProgress) -> None:
+        self.progresses.append(boot)
+
+    def event(self, event: Event) -> None:
+        self.events.append(event)
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

@@ -87,6 +87,8 @@ def test_an_absent_inventory_says_how_to_get_one(tmp_path: Path) -> None:
         ("name: p", "name: p\nmaster_port: 70000", "line 2: `master_port` is 70000"),
         ("name: p", "name: p\napi: {port: 25000}", "line 2: `api.port` is 25000, which is master_port too"),
         ("name: p", "name: p\napi: {bind: a b}", 'line 2: `api.bind` is "a b": it is no address'),
+        ("name: p", "name: p\napi: {bind: nowhere}", 'line 2: `api.bind` is "nowhere": it is no address'),
+        ("name: p", f"name: {'p' * 64}", "line 1: `name` is"),
         ("name: p", "name: p\nrestart: never", 'line 2: `restart` is "never"'),
         ("name: p", "name: p\nssh_config: 3", "line 2: `ssh_config` is 3"),
         ("name: p\n", "", "line 1: `name` is missing"),
@@ -101,11 +103,19 @@ def test_an_absent_inventory_says_how_to_get_one(tmp_path: Path) -> None:
         ("host: spark-b", "host: spark-b\n  hf_home: /Users/dev/c", "a path of a Mac or of Windows"),
         ("host: spark-b", "host: spark-b\n  hf_home: /mnt/c/hf", "a path of a Mac or of Windows"),
         ("host: spark-b", 'host: spark-b\n  hf_home: "C:\\\\hf"', "a path of a Mac or of Windows"),
+        ("host: spark-b", "host: spark-b\n  hf_home: /", 'line 7: `worker.hf_home` is "/": it is the root'),
+        ("host: spark-b", "host: spark-b\n  hf_home: //../.", "it is the root of the node's disk"),
         ("host: spark-b", "host: spark-b\n  hub_cache: hub", '`worker.hub_cache` is "hub": it is relative'),
         ("10.0.0.2", "10.0.0.1", "line 7: `worker.fabric.address` is 10.0.0.1, the head's address too"),
         ("10.0.0.2", "127.0.0.1", 'line 7: `worker.fabric.address` is "127.0.0.1": the other node can\'t reach it'),
         ("10.0.0.2", "0.0.0.0", "the other node can't reach it"),
         ("10.0.0.2", "224.0.0.1", "the other node can't reach it"),
+        (
+            "10.0.0.2",
+            "10.0.0.255",
+            "`worker.fabric.address` is 10.0.0.255, which is the broadcast address of 10.0.0.0/24",
+        ),
+        ("10.0.0.2", "10.0.0.0", "`worker.fabric.address` is 10.0.0.0, which is the name of 10.0.0.0/24"),
         ("10.0.0.2", "fd00::2", 'line 7: `worker.fabric.address` is "fd00::2"'),
         (
             "10.0.0.2",
@@ -116,6 +126,9 @@ def test_an_absent_inventory_says_how_to_get_one(tmp_path: Path) -> None:
         ("address: 10.0.0.2", "gid_index: '3'", '`worker.fabric.gid_index` is "3"'),
         ("address: 10.0.0.2", "hca: ''", '`worker.fabric.hca` is ""'),
         ("address: 10.0.0.2", 'hca: "=a, b"', "it holds a blank or no device"),
+        ("address: 10.0.0.2", "hca: ',,'", "it holds a blank or no device"),
+        ("address: 10.0.0.2", "hca: '=a,,b'", "it holds a blank or no device"),
+        ("address: 10.0.0.2", "hca: '^='", "it holds a blank or no device"),
         ("address: 10.0.0.2", "interface: lo", "can't be an interface between two nodes"),
         ("address: 10.0.0.2", 'interface: "^lo,docker0"', "a list or a pattern, not one interface"),
         ("address: 10.0.0.2", "interface: enp*", "a list or a pattern, not one interface"),
@@ -143,6 +156,11 @@ def test_a_wider_subnet_can_be_said(tmp_path: Path) -> None:
     assert load(tmp_path, apart).worker.fabric.address == IPv4Address("10.0.1.2")
 
 
+def test_a_subnet_of_two_has_no_address_that_is_nobodys(tmp_path: Path) -> None:
+    two = WIRED.replace("10.0.0.1}", "10.0.0.0, prefix: 31}").replace("10.0.0.2}", "10.0.0.1, prefix: 31}")
+    assert load(tmp_path, two).worker.fabric.address == IPv4Address("10.0.0.1")
+
+
 def test_link_local_addresses_share_their_subnet(tmp_path: Path) -> None:
     link_local = WIRED.replace("10.0.0.1", "169.254.17.4").replace("10.0.0.2", "169.254.201.9")
     assert subnet_of(load(tmp_path, link_local).head.fabric) == IPv4Network("169.254.0.0/16")
@@ -151,13 +169,14 @@ def test_link_local_addresses_share_their_subnet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        (None, 0o600, "and there is no such file"),
+        (None, 0o600, "which is not there"),
         ("", 0o600, "which is empty"),
         (" \n", 0o600, "which is empty"),
+        ("sk one\n", 0o600, "which holds a blank"),
+        ("sk-ö\n", 0o600, "which holds a blank or a character that no HTTP header carries"),
         ("a\nb\n", 0o600, "which holds 2 lines"),
-        ("a\n", 0o640, "which others can read"),
-        ("a\n", 0o604, "which others can read"),
-        ("a\n", 0o600, "API keys are not supported yet"),
+        ("a\n", 0o640, "which can be read by others"),
+        ("a\n", 0o604, "which can be read by others"),
     ],
 )
 def test_a_key_file_is_never_ignored(tmp_path: Path, content: str | None, mode: int, message: str) -> None:
@@ -167,3 +186,11 @@ def test_a_key_file_is_never_ignored(tmp_path: Path, content: str | None, mode: 
     error = refused(tmp_path, SHORTEST + "api: {key_file: key}\n")
     assert "line 6: `api.key_file` names" in error.message
     assert message in error.message
+
+
+def test_a_key_files_path_begins_at_the_inventory_and_the_key_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("sk-one\n")
+    (tmp_path / "key").chmod(0o600)
+    inventory = load(tmp_path, SHORTEST + "api: {key_file: key}\n")
+    assert inventory.api.key_file == tmp_path / "key"
+    assert "sk-one" not in repr(inventory)

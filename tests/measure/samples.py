@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dspark_deploy.capacity.measurements import load_measurements
+from dspark_deploy.facts.metrics import Acceptance
 from dspark_deploy.measure.bench_decode import Method
 from dspark_deploy.measure.client import Tally
-from dspark_deploy.measure.counters import Acceptance
 from dspark_deploy.measure.decode import Lane, Trial
 from dspark_deploy.measure.detect.sample import Alarm
 from dspark_deploy.measure.gate import Differs, GateResult

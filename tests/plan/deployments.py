@@ -31,11 +31,12 @@ def deploy(
     inventory: Inventory | None = None,
     facts: Mapping[str, NodeFacts] | None = None,
     catalogue: Catalogue = CATALOGUE,
+    keyed: bool = False,
 ) -> Deployment:
     """One profile on the example pair. `given` are overrides, as --set has them."""
     overrides = [Given(key, text, "--set") for key, text in given.items()]
     workload = resolve_workload(catalogue, profile, overrides)
-    return resolve(inventory or example_inventory(), catalogue, workload, facts)
+    return resolve(inventory or example_inventory(), catalogue, workload, facts, keyed=keyed)
 
 
 def own_catalogue(folder: Path) -> Catalogue:

@@ -31,3 +31,9 @@ def test_a_file_that_goes_and_one_that_comes_are_shown_whole() -> None:
     shown = diff_files({"old": "x\n"}, {"new": "y\n"})
     assert "-x\n" in shown
     assert "+y\n" in shown
+
+
+def test_a_binary_file_is_named_only() -> None:
+    before, after = {"patches/a.so": "\udcff"}, {"patches/a.so": "\udcfe"}
+    assert diff_files(before, after) == "binary file patches/a.so differs\n"
+    assert diff_files(before, before) == ""

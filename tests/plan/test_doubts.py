@@ -29,6 +29,22 @@ def test_a_published_profile_warns_of_the_open_api_alone(profile: str) -> None:
     assert warned(profile, {}) == ()
 
 
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.168.1.5"])
+def test_beyond_loopback_the_routes_that_need_no_key_are_named(bind: str) -> None:
+    inventory = example_inventory()
+    api = inventory.api.model_copy(update={"bind": bind})
+    (said,) = deploy(inventory=inventory.model_copy(update={"api": api}), keyed=True).warnings
+    assert "/invocations, /generative_scoring" in said
+    assert "/health, /metrics, /version" in said
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "::1"])
+def test_on_loopback_nothing_is_said_of_them(bind: str) -> None:
+    inventory = example_inventory()
+    api = inventory.api.model_copy(update={"bind": bind})
+    assert deploy(inventory=inventory.model_copy(update={"api": api}), keyed=True).warnings == ()
+
+
 @pytest.mark.parametrize(
     ("profile", "family", "model", "published", "counterpart"),
     [
@@ -78,6 +94,10 @@ def test_the_preview_was_published_on_both_families() -> None:
         ({"environment.VLLM_TRITON_MLA_SPARSE": "1"}, ["--set: anemll is not known to read VLLM_TRITON_MLA_SPARSE"]),
         ({"environment.NCCL_IB_HCAS": "x"}, ["--set: NCCL_IB_HCAS is passed on as it is; did you mean NCCL_IB_HCA?"]),
         ({"environment.MY_OWN": "x"}, []),
+        (
+            {"extra_flags.--max-logprob": "3", "extra_flags.--enforce-eager": "true"},
+            ["--set: vLLM 0.32.0 has no --max-logprob; did you mean --max-logprobs?"],
+        ),
     ],
 )
 def test_a_doubtful_value_warns(given: dict[str, str], warnings: list[str]) -> None:

@@ -48,6 +48,37 @@ def test_a_step_that_is_too_small_for_the_draft_slots() -> None:
 
 
 @pytest.mark.parametrize(
+    ("dtype", "remedy"), [("nvfp4_ds_ml", "did you mean `nvfp4_ds_mla`?"), ("zzz", "known: auto, bfloat16")]
+)
+def test_a_kind_of_kv_cache_that_no_vllm_knows(dtype: str, remedy: str) -> None:
+    error = refused("agent-1m", "kv_cache_dtype", dtype)
+    assert error.message == f"--set: `kv_cache_dtype` is {dtype}, which no vLLM knows"
+    assert remedy in error.remedy
+
+
+def test_an_image_of_one_s_own_may_know_more_kinds_of_kv_cache() -> None:
+    assert deploy(given={"kv_cache_dtype": "mine", "image": "example.org/mine:1"}).profile.kv_cache_dtype == "mine"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("max_model_len", "99999999999"),
+        ("max_num_seqs", "5000"),
+        ("max_num_batched_tokens", "99999999999"),
+        ("long_prefill_token_threshold", "99999999999"),
+        ("block_size", "1000000"),
+        ("draft_tokens", "65"),
+        ("capture_size", "1000000"),
+    ],
+)
+def test_a_number_beyond_all_measure(key: str, value: str) -> None:
+    error = refused("agent-1m", key, value)
+    assert error.message == f"--set: `{key}` is {value}"
+    assert "a whole number from" in error.remedy
+
+
+@pytest.mark.parametrize(
     ("profile", "flag", "value", "reason"),
     [
         ("agent-1m", "--max-num-partial-prefills", "2", "F13"),

@@ -31,10 +31,31 @@ DROPPED = ("DSPARK_", "SSH_", "XDG_", "DOCKER_", "COMPOSE_", "HF_", "VLLM_", "PY
 def place() -> Path:
     """A new folder for a pair's state: a short path, since a unix socket's is limited, in memory where that can be.
 
-    A pair is a thousand small files, which a disk makes ten times as slowly.
+    A pair is a thousand small files, which a disk makes ten times as slowly. What a killed run left is cleared away.
     """
     memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="dspark-", dir=memory if memory.is_dir() else None))
+    folder = memory if memory.is_dir() else Path(tempfile.gettempdir())
+    clear_left_over(folder)
+    return Path(tempfile.mkdtemp(prefix=f"dspark-{os.getpid()}-", dir=folder))
+
+
+def clear_left_over(folder: Path) -> None:
+    """Remove the places of processes that are gone. A pair in one ends by itself: it looks for its files."""
+    for left in folder.glob("dspark-*-*"):
+        owner = left.name.split("-")[1]
+        if owner.isdigit() and not lives(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def lives(pid: int) -> bool:
+    """Whether there is such a process, whoever's it is."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class RehearsedPair:

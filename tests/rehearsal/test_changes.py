@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -122,7 +123,8 @@ def test_a_target_that_dies_at_boot_brings_back_what_served(rehearsed: Rehearsed
     assert "CUDA error: no kernel image" in ran.stderr
     assert "serves again" in ran.stderr
     assert result(rehearsed, "status")["release"] == before
-    (run,) = (path for path in runs(rehearsed) if (path / "worker.log").exists())
+    run = runs(rehearsed)[-1]
+    assert json.loads((run / "run.json").read_text())["outcome"] == "launch-failed"
     assert "CUDA error: no kernel image" in (run / "worker.log").read_text()
     assert (run / "head.log").exists()
 
@@ -173,7 +175,7 @@ def test_a_run_waits_for_the_lock_as_long_as_it_is_told(rehearsed: RehearsedPair
     with another_run(rehearsed, tmp_path / "other") as first:
         refused = rehearsed.dspark("up")
         assert refused.returncode == 6, refused
-        assert "dspark up" in refused.stderr
+        assert "up` of" in refused.stderr
         waiting = popen(rehearsed, tmp_path / "waiting", "up", "--lock-wait", "60s")
         rehearsed.switch("worker", {})
         first.terminate()
@@ -185,7 +187,7 @@ def test_a_run_waits_for_the_lock_as_long_as_it_is_told(rehearsed: RehearsedPair
 def test_unlock_says_whom_it_ended_and_that_run_undoes_nothing(rehearsed: RehearsedPair, tmp_path: Path) -> None:
     with another_run(rehearsed, tmp_path / "other") as first:
         told = rehearsed.dspark("unlock").check()
-        assert "dspark up" in told.stdout
+        assert "up` of" in told.stdout
         _, said = first.communicate(timeout=60)
     assert first.returncode == 6, said
     assert len(rehearsed.api("worker").containers()) == 1
@@ -222,7 +224,70 @@ def test_a_boot_that_was_left_is_told_and_noted_once_it_serves(rehearsed: Rehear
     told = rehearsed.dspark("status", "--output", "json")
     assert told.returncode == 8
     assert told.json()["result"]["detached"]["who"]
-    assert "left it to boot on" in rehearsed.dspark("status").stdout
+    assert "left it to boot on" in told.json()["result"]["detail"]
     wait_until(lambda: rehearsed.dspark("status", "-q").returncode == 0)
     assert marks(rehearsed) == {"head": [], "worker": []}
     assert [each["outcome"] for each in result(rehearsed, "history")["entries"]] == ["serving"]
+
+
+def test_a_watch_from_another_machine_shows_a_boot_that_was_left_and_completes_it(
+    rehearsed: RehearsedPair, tmp_path: Path
+) -> None:
+    rehearsed.switch("head", {"hang_at": "shards"})
+    up = popen(rehearsed, tmp_path / "one", "up", "-p", "agent-1m")
+    said = words_of(up, "wait until the API answers")
+    up.send_signal(signal.SIGINT)
+    said += up.communicate(timeout=60)[1]
+    assert up.returncode == 130, said
+    assert "watch` shows it" in said
+    watch = popen(rehearsed, tmp_path / "two", "watch")
+    words_of(watch, "wait until the API answers")
+    watch.send_signal(signal.SIGINT)
+    said = watch.communicate(timeout=60)[1]
+    assert watch.returncode == 130, said
+    assert "the pair goes on as it is" in said
+    assert marks(rehearsed) == {"head": ["booting"], "worker": ["booting"]}
+    watch = popen(rehearsed, tmp_path / "two", "watch", "--output", "json")
+    assert watch.stdout is not None
+    booting = next(event for line in watch.stdout if (event := json.loads(line))["event"] == "boot")
+    assert [rank["node"] for rank in booting["ranks"]] == ["head", "worker"]
+    rehearsed.switch("head", {})
+    told, said = watch.communicate(timeout=60)
+    assert watch.returncode == 0, said
+    assert json.loads(told.splitlines()[-1])["result"]["state"] == "serving"
+    assert marks(rehearsed) == {"head": [], "worker": []}
+    (entry,) = result(rehearsed, "history")["entries"]
+    assert (entry["command"], entry["outcome"]) == ("up", "serving")
+    assert entry["kv_cache_tokens"] > 2_000_000
+    assert entry["phases"]["worker"]["rendezvous"] >= 0
+
+
+def test_a_pair_that_serves_or_is_down_is_told_at_once_by_watch(rehearsed: RehearsedPair) -> None:
+    down = rehearsed.dspark("watch")
+    assert down.returncode == 8
+    assert "no boot to watch" in down.stderr
+    rehearsed.dspark("up").check()
+    assert "serving" in rehearsed.dspark("watch").check().stdout
+
+
+def test_a_fatal_line_ends_the_wait_while_both_ranks_run_and_the_record_tells_it(rehearsed: RehearsedPair) -> None:
+    words = "(Worker pid=1) ERROR 07-18 13:29:28 [m.py:1] torch.OutOfMemoryError: CUDA out of memory."
+    rehearsed.switch("worker", {"say_at": "load", "say": words})
+    rehearsed.switch("head", {"hang_at": "shards"})
+    ran = rehearsed.dspark("up")
+    assert ran.returncode == 4, ran
+    assert "F31" in ran.stderr
+    assert "exit code" not in ran.stderr
+    run = runs(rehearsed)[-1]
+    told = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    fatal = [event["failure"] for event in told if event["event"] == "found" and event["severity"] == "fatal"]
+    assert fatal[0] == "F31"
+    assert json.loads((run / "run.json").read_text())["outcome"] == "launch-failed"
+
+
+def test_a_boot_in_which_nothing_moves_is_called_a_stall(rehearsed: RehearsedPair) -> None:
+    rehearsed.switch("head", {"hang_at": "shards"})
+    ran = rehearsed.dspark("up", "--stall", "1s")
+    assert ran.returncode == 4, ran
+    assert "nothing of either rank has moved" in ran.stderr
+    assert rehearsed.dspark("up", "--stall", "0").returncode == 2

@@ -59,6 +59,19 @@ def test_an_image_is_known_by_its_tags_digest_and_id(host: Host) -> None:
     assert engine.image_id("no/such:image") is None
 
 
+@pytest.mark.usefixtures("host")
+def test_a_command_runs_in_a_container_that_runs_and_in_no_other(rehearsed: RehearsedPair) -> None:
+    engine = rehearsed.api("head")
+    (container,) = engine.containers()
+    assert "prepare.py" in engine.execute(container.id, "/bin/sh", "-c", "ls /opt/dspark; echo /opt/dspark >&2")
+    assert "/no/such" in engine.execute(container.id, "/no/such")
+    engine.kill(container.id)
+    with pytest.raises(DockerRefused, match="is not running"):
+        engine.execute(container.id, "/bin/true")
+    with pytest.raises(DockerRefused, match="No such"):
+        engine.execute("another", "/bin/true")
+
+
 def test_events_tell_what_happens_to_a_container(rehearsed: RehearsedPair) -> None:
     with closing(_Events(rehearsed)) as events:
         rehearsed.dspark("up").check()

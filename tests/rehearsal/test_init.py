@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,9 @@ HOSTS = ("rehearsal-head", "rehearsal-worker")
 
 @pytest.fixture(name="env")
 def _env(rehearsed: RehearsedPair, tmp_path: Path) -> Path:
-    """An API port of this test's own: the nodes are this machine, whose port 8888 may be taken."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    """An API that only this machine reaches."""
     path = tmp_path / "env"
-    path.write_text(f"VLLM_HOST=127.0.0.1\nVLLM_PORT={port}\n")
+    path.write_text("VLLM_HOST=127.0.0.1\n")
     (rehearsed.state / "inventory.yaml").unlink(missing_ok=True)
     return path
 
@@ -29,6 +26,7 @@ def test_up_succeeds_with_what_init_wrote(rehearsed: RehearsedPair, env: Path) -
     result = rehearsed.dspark("init", *HOSTS, "--from-env", str(env), "--output", "json").check().json()["result"]
     assert [each["carried"] for each in result["networks"]] == [["whole", "whole"]]
     inventory = load_inventory(rehearsed.state / "inventory.yaml")
+    assert inventory.api.port == rehearsed.ports["api"]  # the nodes are this machine, whose port 8888 may be taken
     assert inventory.worker.fabric.hca == "=rocep1s0f0,roceP2p1s0f0"
     assert inventory.head.hf_home == str(rehearsed.home("head") / ".cache/huggingface")
     try:

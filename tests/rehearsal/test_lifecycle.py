@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from ..bed.run import Ran
-from .pair import FAST, RehearsedPair
+from .pair import FAST, RehearsedPair, clear_left_over
 
 
 def wait_until(condition: Callable[[], object], limit_s: float, what: str) -> None:
@@ -49,7 +50,7 @@ def test_a_pair_stays_up_for_other_terminals_until_stop(unused: RehearsedPair) -
     assert "ended the rehearsal pair" in stopped.stdout
     assert not listens(port)
     wait_until(lambda: not processes(unused), 1, "the end of all processes")
-    assert not unused.folder.exists()
+    assert list(unused.state.iterdir()) == [], "something is left"
 
 
 def test_stop_without_a_pair_has_nothing_to_do(unused: RehearsedPair) -> None:
@@ -78,6 +79,9 @@ def test_another_scenario_or_time_scale_than_the_one_that_is_up_is_refused(
         ((), "name the command"),
         (("no-such-command",), "No such command"),
         (("--time-scale", "0", "up"), "time-scale"),
+        (("--time-scale", "-1", "up"), "time-scale"),
+        (("--time-scale", "nan", "up"), "time-scale"),
+        (("--time-scale", "inf", "up"), "time-scale"),
         (("--scenario", "worker-die-loading", "up"), "worker-dies-loading"),
     ],
 )
@@ -130,13 +134,106 @@ def is_running(pid: int) -> bool:
     return bool(state) and not state.startswith("Z")
 
 
-def test_a_background_that_can_not_start_says_why(unused: RehearsedPair) -> None:
-    unused.folder.parent.mkdir(parents=True)
+def test_a_background_that_can_not_start_says_why(unused: RehearsedPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(unused.environment, "PYTHONPATH", str(broken_package(unused.state)))
+    ran = unused.dspark("status")
+    assert ran.returncode == 4, ran
+    assert "did not come up" in ran.stderr
+    assert "no entropy here" in ran.stderr
+
+
+def broken_package(folder: Path) -> Path:
+    """A folder for PYTHONPATH in which one module that the background needs can't be loaded."""
+    (folder / "broken").mkdir()
+    (folder / "broken" / "paramiko.py").write_text("raise OSError('no entropy here')\n")
+    return folder / "broken"
+
+
+def test_a_broken_profile_that_nobody_asks_for_does_not_stand_in_the_way(unused: RehearsedPair) -> None:
     (unused.state / "profiles").mkdir()
     (unused.state / "profiles" / "mine.yaml").write_text("name: mine\nextends: no-such-profile\n")
-    ran = unused.dspark("status")
+    (unused.state / "profiles" / "other.yaml").write_text("name: other\nextends: agent-1m\nmodel: no-such-model\n")
+    assert unused.dspark("--time-scale", FAST, "status").returncode == 8
+    ran = unused.dspark("up", "-p", "mine")
     assert ran.returncode == 2
     assert "no-such-profile" in ran.stderr
+
+
+@pytest.mark.parametrize("taken", ["a file", "/proc"])
+def test_a_place_that_can_not_be_written_is_named(unused: RehearsedPair, taken: str) -> None:
+    place = unused.state / taken
+    if taken == "a file":
+        place.touch()
+    unused.environment["XDG_STATE_HOME"] = str(place)
+    ran = unused.dspark("status")
+    assert ran.returncode == 2, ran
+    assert f"can't be kept in {place}/dspark/rehearsal" in ran.stderr
+    assert "XDG_STATE_HOME" in ran.stderr.splitlines()[-1]
+    unused.environment["XDG_STATE_HOME"] = str(unused.state)
+
+
+def test_blanks_and_percent_signs_in_the_place_change_nothing(unused: RehearsedPair) -> None:
+    odd = RehearsedPair(unused.state / "a b%d")
+    odd.state.mkdir()
+    try:
+        ran = odd.dspark("--time-scale", FAST, "status", "--output", "json")
+        assert ran.json()["result"]["state"] == "down", ran
+        (odd.state / "bin").mkdir()
+        (odd.state / "bin/cat").symlink_to(shutil.which("cat") or "")
+        ran = odd.run("rehearse", "status", "--output", "json", env={"PATH": str(odd.state / "bin")})  # no OpenSSH
+        assert ran.json()["result"]["state"] == "down", ran
+    finally:
+        odd.stop()
+
+
+def test_a_start_that_was_broken_off_is_ended_by_the_next(unused: RehearsedPair) -> None:
+    unused.dspark("--time-scale", FAST, "status")
+    first = unused.background
+    (unused.folder / "pair.json").rename(unused.state / "kept")  # as long as it is not up, it has none
+    os.kill(first, signal.SIGSTOP)  # and so does not see that it is gone
+    threading.Timer(0.1, os.kill, (first, signal.SIGCONT)).start()
+    ran = unused.dspark("--time-scale", FAST, "status")
+    assert "ends a rehearsal whose start was broken off" in ran.stderr
+    assert unused.background != first
+    wait_until(lambda: not is_running(first), 3, "the end of the first")
+
+
+def test_hints_name_the_command_that_works_here(rehearsed: RehearsedPair) -> None:
+    status = rehearsed.dspark("status")
+    assert "`dspark rehearse up` starts it" in status.stdout
+    told = rehearsed.dspark("status", "--output", "json").json()["result"]["detail"]
+    assert "`dspark rehearse up` starts it" in told
+    refused = rehearsed.dspark("logs")
+    assert "`dspark rehearse status` shows the pair" in refused.stderr
+    usage = rehearsed.dspark("up", "--no-such-option", "--output", "json")
+    assert usage.json()["errors"][0]["remedy"] == "`dspark rehearse up --help` lists what can be said"
+    assert "Usage: dspark rehearse up" in usage.stderr
+    assert "`dspark rehearse stop` ends it" in rehearsed.dspark("--scenario", "image-missing", "up").stderr
+    assert "dspark rehearse" not in rehearsed.called("logs").stderr, "outside of a rehearsal"
+
+
+def test_an_engine_that_does_not_run_leaves_the_state_unknown(unused: RehearsedPair) -> None:
+    ran = unused.dspark("--scenario", "dockerd-down", "status", "--output", "json")
+    assert ran.returncode == 5, ran
+    assert ran.json()["result"]["state"] == "unknown"
+
+
+def test_both_nodes_have_a_name_of_their_own(rehearsed: RehearsedPair) -> None:
+    hosts = ("rehearsal-head", "rehearsal-worker")
+    ran = rehearsed.dspark("init", *hosts, "--dry-run", "--output", "json").check()
+    choices = {each["key"]: each for each in ran.json()["result"]["choices"]}
+    assert "on rehearsal-head," in choices["head.host"]["why"]
+    assert "on rehearsal-worker," in choices["worker.host"]["why"]
+    assert choices["api.port"]["value"] == rehearsed.ports["api"], "8888 may be taken on this machine"
+
+
+def test_what_a_killed_test_run_left_is_cleared_away(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (tmp_path / f"dspark-{ended.pid}-left").mkdir()
+    (tmp_path / f"dspark-{os.getpid()}-mine").mkdir()
+    clear_left_over(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"dspark-{os.getpid()}-mine"]
 
 
 def test_a_profile_of_the_users_own_can_be_rehearsed(unused: RehearsedPair) -> None:

@@ -46,12 +46,25 @@ def test_what_a_container_writes_stays_in_its_own_copy(tmp_path: Path, image: Im
     assert (image.tree / "usr/local/bin/vllm").read_text() == ""
 
 
-def test_a_mounted_script_names_paths_as_they_are_here(tmp_path: Path, image: Image) -> None:
-    script = tmp_path / "serve.sh"
+def test_of_a_mounted_script_a_copy_is_run_that_names_paths_as_they_are_here(tmp_path: Path, image: Image) -> None:
+    script, other = tmp_path / "serve.sh", tmp_path / "prepare.py"
     script.write_text("exec /usr/local/bin/vllm\n")
-    root = Root(tmp_path / "root", image, [Mount(script, "/opt/dspark/serve.sh")])
-    assert (root.folder / "opt/dspark/serve.sh").read_text() == f"exec {root.folder}/usr/local/bin/vllm\n"
-    assert script.read_text() == "exec /usr/local/bin/vllm\n"
+    other.write_text("pass\n")
+    mounts = [Mount(script, "/opt/dspark/serve.sh"), Mount(other, "/opt/dspark/prepare.py")]
+    root = Root(tmp_path / "root", image, mounts)
+    run = Path(root.runnable("/opt/dspark/serve.sh"))
+    assert run.read_text() == f"exec {root.folder}/usr/local/bin/vllm\n"
+    assert (run.parent / "prepare.py").read_text() == "pass\n"
+    assert root.outside(f"{run}: {root.folder}/usr") == "/opt/dspark/serve.sh: /usr"
+    assert (root.folder / "opt/dspark/serve.sh").read_text() == script.read_text() == "exec /usr/local/bin/vllm\n"
+    assert root.runnable("/usr/local/bin/vllm") == f"{root.folder}/usr/local/bin/vllm"
+
+
+def test_a_file_may_be_mounted_over_one_of_the_images_in_the_containers_own_copy(tmp_path: Path, image: Image) -> None:
+    (tmp_path / "own").write_text("own")
+    root = Root(tmp_path / "root", image, [Mount(tmp_path / "own", "/usr/local/bin/vllm")])
+    assert (root.folder / "usr/local/bin/vllm").read_text() == "own"
+    assert (image.tree / "usr/local/bin/vllm").read_text() == ""
 
 
 def test_a_mount_below_a_mount_is_refused(tmp_path: Path, image: Image) -> None:

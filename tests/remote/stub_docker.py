@@ -40,7 +40,7 @@ while line := sys.stdin.buffer.readline():
         half = len(content) // 2
         parts = b"".join(b"%x\\r\\n%s\\r\\n" % (len(part), part) for part in (content[:half], content[half:]) if part)
         sys.stdout.buffer.write(head + b"Transfer-Encoding: chunked\\r\\n\\r\\n" + parts)
-        if not script["endless"] or "follow=1" not in path:
+        if not script["endless"] or not ("follow=1" in path or "/events" in path):
             sys.stdout.buffer.write(b"0\\r\\n\\r\\n")
     else:
         length = b"Content-Length: %d\\r\\n\\r\\n" % len(content)
@@ -79,7 +79,7 @@ class StubDocker:
 
     def set(self, **changes: Any) -> None:
         """Change how it behaves: `compose`, `error` (and exit 1), `chunked`, `environment` (kept in `calls`), `endless`
-        (a followed log never ends)."""
+        (a followed log and events never end)."""
         self.script.update(changes)
         self._save()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import struct
 import threading
 from contextlib import closing
@@ -8,7 +9,7 @@ import pytest
 
 from dspark_deploy.errors import NodeUnreachable, StepFailed
 from dspark_deploy.remote import dialed, engine
-from dspark_deploy.remote.host import LogLine
+from dspark_deploy.remote.host import EngineEvent, LogLine
 from dspark_deploy.remote.local import LocalHost
 from tests.remote.sshd import Sshd
 from tests.remote.stub_docker import StubDocker
@@ -33,6 +34,12 @@ def test_questions_share_one_connection(local: LocalHost, docker: StubDocker) ->
     assert asked.inspect("c2") is None
     assert asked.image_id("no:1") is None
     assert [call[0] for call in docker.calls()] == [["system", "dial-stdio"]]
+
+
+@pytest.mark.parametrize("told", ["2026-09-01T10:00:00.25Z", "2026-09-01T12:00:00.250000001+02:00"])
+def test_the_node_s_clock_is_told_by_its_engine(local: LocalHost, docker: StubDocker, told: str) -> None:
+    docker.answer("GET /info", {"SystemTime": told})
+    assert local.engine().time_s() == pytest.approx(1788256800.25, abs=1e-6)
 
 
 def test_a_connection_that_the_engine_closed_meanwhile_is_replaced(local: LocalHost, docker: StubDocker) -> None:
@@ -140,6 +147,39 @@ def test_a_log_that_is_followed_can_be_ended_from_another_thread(
     assert next(followed) == LogLine("T1", "a")
     threading.Timer(0.05, followed.close).start()
     assert list(followed) == []
+
+
+WANTED = "%7B%22type%22%3A+%5B%22container%22%5D%2C+%22label%22%3A+%5B%22dspark.pair%3Dspark-pair%22%5D%7D"
+EVENTS = f"GET /events?filters={WANTED}"
+
+
+def event(action: str, **attributes: str) -> str:
+    actor = {"ID": "c1", "Attributes": {"name": "n", **attributes}}
+    return json.dumps({"Type": "container", "Action": action, "Actor": actor, "timeNano": 1_500_000_000}) + "\n"
+
+
+def test_events_of_the_pair_s_containers_are_told_as_they_come(local: LocalHost, docker: StubDocker) -> None:
+    docker.set(chunked=True)  # in two halves that end anywhere
+    docker.answer(EVENTS, event("start") + event("die", exitCode="137"))
+    assert list(local.engine().events("spark-pair")) == [
+        EngineEvent(1.5, "start", "c1", "n"),
+        EngineEvent(1.5, "die", "c1", "n", 137),
+    ]
+
+
+def test_an_engine_that_refuses_to_tell_events_is_an_error(local: LocalHost, docker: StubDocker) -> None:
+    docker.answer("GET /unused", None)
+    with pytest.raises(StepFailed, match="could not tell what happens"):
+        local.engine().events("spark-pair")
+
+
+def test_events_can_be_ended_from_another_thread(local: LocalHost, docker: StubDocker) -> None:
+    docker.set(chunked=True, endless=True)
+    docker.answer(EVENTS, event("start"))
+    told = local.engine().events("spark-pair")
+    assert next(told).action == "start"
+    threading.Timer(0.05, told.close).start()
+    assert list(told) == []
 
 
 def test_over_ssh_the_engine_borrows_the_one_connection(sshd: Sshd, docker: StubDocker) -> None:

@@ -215,6 +215,15 @@ def test_an_unknown_host_key_is_kept_where_that_is_asked_for(sshd: Sshd) -> None
     sshd.open().close()
 
 
+def test_a_host_key_that_can_not_be_kept_is_an_error_that_names_the_file(sshd: Sshd) -> None:
+    sshd.known_hosts.unlink()
+    sshd.known_hosts.mkdir()  # a mode alone would not keep root from writing
+    error = refusal(sshd, accept_new_host_keys=True)
+    assert f"its new host key can't be kept in {sshd.known_hosts}" in error.message
+    assert error.why == "Is a directory"
+    assert "UserKnownHostsFile of node" in error.remedy
+
+
 @pytest.mark.parametrize("accept", [False, True])
 def test_a_changed_host_key_is_always_refused(sshd: Sshd, tmp_path: Path, accept: bool) -> None:
     old = make_key(tmp_path / "old")

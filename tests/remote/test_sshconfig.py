@@ -47,6 +47,16 @@ def test_values_come_as_openssh_printed_them(home: Path) -> None:
     assert found.unused == ("pkcs11provider /usr/lib/token.so",)
 
 
+@needs_ssh
+def test_a_path_of_known_hosts_may_hold_blanks_and_percent_signs(home: Path) -> None:
+    folder = home / "100 %d"
+    folder.mkdir()
+    (folder / "known").touch()
+    config = write_config(home, f'Host spark-a\n  UserKnownHostsFile "{str(folder).replace("%", "%%")}/known"\n')
+    (only,) = resolve_route("head", HostSpec("spark-a"), config)
+    assert only.known_hosts[0] == folder / "known"
+
+
 def test_none_is_nothing() -> None:
     found = target(
         "connecttimeout none\nbindaddress none\nuserknownhostsfile none\nproxycommand none\nhostkeyalias none"

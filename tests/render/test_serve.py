@@ -31,6 +31,7 @@ class Image:
 
     folder: Path
     deployment: Deployment
+    secrets: str | None = None  # what the file of the API key holds
 
     @property
     def executable(self) -> Path:
@@ -38,7 +39,9 @@ class Image:
 
     def run(self, *argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
         scripts = self.folder / "opt dspark"
-        scripts.mkdir()
+        scripts.mkdir(exist_ok=True)
+        if self.secrets is not None:
+            (scripts / "secrets.env").write_text(self.secrets)
         (scripts / "serve.sh").write_text(serve_script(self.deployment, tool="1.2.3").content)
         (scripts / "prepare.py").write_text(prepare_program().content)
         given = {"PATH": "/usr/bin:/bin", "HF_HOME": str(self.folder / "hf"), **environment}
@@ -133,6 +136,32 @@ def test_a_step_is_taken_before_vllm_starts(image: Image) -> None:
     assert json.loads(vllm)["argv"] == ["serve"]
 
 
+def keyed(image: Image, secret: str | None) -> Image:
+    """The same with an API that asks for a key, and what its secrets file holds."""
+    image.deployment = replace(image.deployment, keyed=True)
+    if secret is not None:
+        image.secrets = secret
+    return image
+
+
+def test_the_key_is_in_the_environment_of_the_rank_that_serves_the_api_alone(image: Image) -> None:
+    key = "sk-$HOME`id`\"'=#\\"
+    vllm = json.loads(keyed(image, f"VLLM_API_KEY={key}\n").run("serve", "m").stdout)
+    assert vllm["environment"]["VLLM_API_KEY"] == key
+    assert {"secret", "secrets"} & set(vllm["environment"]) == set()
+    assert key not in "".join(vllm["argv"])
+    worker = keyed(image, None).run("serve", "m", "--node-rank", "1", "--headless")
+    assert "VLLM_API_KEY" not in json.loads(worker.stdout)["environment"]
+
+
+@pytest.mark.parametrize("secret", [None, "", "VLLM_API_KEY=\n", "OTHER=sk-one\n"])
+def test_without_its_key_the_api_is_not_opened(image: Image, secret: str | None) -> None:
+    done = keyed(image, secret).run("serve")
+    assert (done.returncode, done.stdout) == (50, "")
+    assert "the API is not opened without" in done.stderr
+    assert "sk-one" not in done.stderr
+
+
 def test_a_0731_checkpoint_on_anemll_gets_every_step(deployment: Deployment) -> None:
     assert preparation(deployment) == Preparation(
         encoder="deepseek-ai/DeepSeek-V4-Flash-0731", revision=REVISION, effort=True, kv_dispatch=True
@@ -163,4 +192,4 @@ def test_a_family_gets_only_the_steps_it_names(deployment: Deployment, family: F
 
 def test_every_exit_code_stands_in_the_docs() -> None:
     docs = (Path(__file__).parents[2] / "docs/preparation.md").read_text(encoding="utf-8")
-    assert all(f"| {code} |" in docs for code in range(40, 50))
+    assert all(f"| {code} |" in docs for code in range(40, 52))

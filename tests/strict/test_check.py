@@ -124,3 +124,18 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 
 def test_dotted_keys_are_used_throughout() -> None:
     assert dotted(("inner", "port")) in mistake(inner={"port": 0}).message
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ({"path": "/a\udcff"}, "path"),
+        ({"words": ["a", "\udcff"]}, "words[1]"),
+        ({"variables": {"A": "\udcff"}}, "variables.A"),
+        ({"variables": {"\udcff": "a"}}, "variables.\udcff"),
+    ],
+)
+def test_bytes_that_are_no_text_are_named_by_their_key(data: dict[str, Any], key: str) -> None:
+    error = mistake(**data)
+    assert f"`{key}` is not UTF-8" in error.message
+    assert error.remedy == "give it as UTF-8"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,32 @@ def test_an_absent_file_says_what_to_do_about_it(tmp_path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Is a directory"):
         read_document(tmp_path, absent=ABSENT)
+
+
+def test_a_device_is_no_file() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero: a device, not a file"):
+        read_document(Path("/dev/zero"), absent=ABSENT)
+
+
+def test_a_pipe_that_nobody_writes_into_does_not_hold_the_reader(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="a pipe that nobody writes into"):
+        read_document(tmp_path / "pipe", absent=ABSENT)
+
+
+def test_what_a_command_writes_into_a_pipe_is_read_to_its_end() -> None:
+    with subprocess.Popen(["sh", "-c", "echo 'a: 1'; exec sleep 0.05"], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert read_document(Path(f"/dev/fd/{process.stdout.fileno()}"), absent=ABSENT).data == {"a": 1}
+
+
+def test_a_text_that_is_read_again_is_a_document_of_its_own(tmp_path: Path) -> None:
+    first, second = (read_document(write(tmp_path / name, "a: {b: [1]}\n"), absent=ABSENT) for name in ("x", "y"))
+    assert first.data == second.data
+    assert first.data["a"] is not second.data["a"]
+    assert second.where(("a",)) == f"{tmp_path / 'y'} line 1"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

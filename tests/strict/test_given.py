@@ -63,7 +63,7 @@ def test_a_whole_mapping_is_json() -> None:
     ("key", "text", "message"),
     [
         ("environment", "A=1", "is not JSON"),
-        ("max_num_seqs.x", "1", "reaches into max_num_seqs, which holds a whole number above 0"),
+        ("max_num_seqs.x", "1", "reaches into max_num_seqs, which holds a whole number from 1 to 4096"),
         ("max_num_seqs", "", "is empty"),
     ],
 )

@@ -35,8 +35,14 @@ def get_deepseek_v4_tokenizer(tokenizer: Any) -> Any:
                 reasoning_effort = "max"
             else:
                 reasoning_effort = "high"
+            messages = list(kwargs.get("conversation", messages))
+            if tools:
+                messages.insert(0, {"role": "system", "tools": tools})
             prompt = encode_messages(
-                list(messages), thinking_mode=thinking_mode, reasoning_effort=reasoning_effort, tools=tools
+                messages,
+                thinking_mode=thinking_mode,
+                drop_thinking=kwargs.get("drop_thinking", True),
+                reasoning_effort=reasoning_effort,
             )
             return self.encode(prompt) if kwargs.get("tokenize", True) else prompt
 
@@ -65,11 +71,20 @@ def encode_arguments_to_dsml(tool_call):
     return "\\n".join(lines)
 
 
-def encode_messages(messages, thinking_mode="chat", reasoning_effort=None, tools=None):
-    """Render a conversation as one prompt."""
+def encode_messages(
+    messages,
+    thinking_mode,
+    context=None,
+    drop_thinking=True,
+    add_default_bos_token=True,
+    reasoning_effort=None,
+):
+    """Render a conversation as one prompt. The tools of a request stand in its system message."""
     parts = [f"[{{thinking_mode}} {{reasoning_effort}}]"]
-    for message in messages:
+    for message in [*(context or ()), *messages]:
         parts.append(f"{{message['role']}}: {{message.get('content') or ''}}")
+        for tool in message.get("tools") or ():
+            parts.append(json.dumps(tool["function"], ensure_ascii=False))
         for call in message.get("tool_calls") or ():
             parts.append(encode_arguments_to_dsml(call["function"]))
     return "\\n".join(parts)

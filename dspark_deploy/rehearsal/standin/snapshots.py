@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from .package_tree import snapshot_encoder
@@ -30,14 +31,19 @@ def write_all(hf_home: Path) -> None:
 
 
 def write_snapshot(hub: Path, model: str, revision: str, *, encoder: bool = False, shards: int = SHARDS) -> Path:
-    """Write one revision of a model into a hub cache, `refs/main` naming it. Returns the snapshot's folder.
+    """Write one revision of a model into a hub cache, `refs/main` naming it. Returns the snapshot's folder."""
+    return lay_out(hub, model, revision, _files(model, encoder=encoder, shards=shards))
+
+
+def lay_out(hub: Path, model: str, revision: str, files: Mapping[str, bytes]) -> Path:
+    """Put files into a hub cache as one revision of a model. Returns the snapshot's folder.
 
     As the hub client does it: real files below `blobs`, named by sha256 for large files and by git's sha1 for
     small ones, and relative links below `snapshots`.
     """
     root = hub / f"models--{model.replace('/', '--')}"
     snapshot = root / "snapshots" / revision
-    for name, content in _files(model, encoder=encoder, shards=shards).items():
+    for name, content in files.items():
         blob = root / "blobs" / _blob_name(name, content)
         blob.parent.mkdir(parents=True, exist_ok=True)
         blob.write_bytes(content)

@@ -18,17 +18,19 @@ section named "0" or "1" holds for that rank only, one named "anemll" or "stage-
 
     time_scale *       follow a real pair's times, divided by this: boot, requests, load_s (as fast as it goes)
     load_s             seconds that loading takes on this rank (0, or as on a real pair)
-    die_at, hang_at    a phase: start arguments environment model scheduler engine rendezvous nccl load shards draft
+    die_at, hang_at *  a phase: start arguments environment model scheduler engine rendezvous nccl load shards draft
                        loaded profile kv warmup capture ready server serving
     die_after_s        seconds from the start of that phase to the death (0)
+    say_at, say        a phase, and a line that is printed as it begins
     exit_code          of a death by switch (1)
     die_message        what it prints last
     gid_index          the RoCE v2 index of this host; another NCCL_IB_GID_INDEX is refused
     pool_tokens        size of the KV pool, instead of one that follows from the arguments
-    never_rendezvous   rank 1 hangs before it tries to meet its peer
+    never_rendezvous * rank 1 hangs before it tries to meet its peer
     head_never_answers rank 0 boots and never opens its API
     api *              ok, no_generate (requests hang), garbage, empty, error (500), or answers with one fault of the
                        quality gate's: drift, loop, markup, leak, truncated, mixed
+    wedge_after *      how many requests are answered before all that follow hang
     first_token_s *    seconds from a request's begin to its first token (as fast as it goes)
     decode_tps *       tokens a second and request (as fast as it goes)
     prefill_tps *      prompt tokens a second (as fast as it goes)

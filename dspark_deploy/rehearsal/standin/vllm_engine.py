@@ -86,9 +86,9 @@ def _serve(boot: Boot, server: Server) -> None:
     threading.Thread(target=_die_by_switch, args=(boot,), daemon=True).start()
     server.engine.dead.wait()
     time.sleep(0.5)  # the request that found it out gets its answer
-    log.uvicorn("Shutting down")
-    log.uvicorn("Finished server process [1]")
-    raise Death("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.")
+    for line in ("Shutting down", "Waiting for application shutdown.", "Application shutdown complete."):
+        log.uvicorn(line)
+    log.uvicorn(f"Finished server process [{os.getpid()}]")  # and it ends with 0, as the real one does
 
 
 def _die_by_switch(boot: Boot) -> None:

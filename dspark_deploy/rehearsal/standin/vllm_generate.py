@@ -16,6 +16,7 @@ from .vllm_log import API_SERVER, ENGINE_CORE
 from .vllm_metrics import Metrics
 
 ISSUE = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+PREFILL_CHUNKS = 32  # that a prompt is read in: a real pair takes as many as the batched tokens want
 ACCEPTED = (1, 3, 2, 4, 1, 2)  # tokens of successive steps with drafts: some are accepted, some are not
 
 
@@ -52,6 +53,13 @@ class Pace:
     def due(self, tokens: int) -> float:
         """When so many tokens are there. By the clock, not by sleeps in a row: those would add up what each is late."""
         return self.first_token_s + (tokens - 1) * self.token_s
+
+
+@dataclass
+class Held:
+    """What one request has of the KV pool, in tokens."""
+
+    tokens: int = 0
 
 
 class Engine:
@@ -119,13 +127,13 @@ class Engine:
     def generate(self, request: Request) -> Iterator[tuple[str, str]]:
         """Yield (`thought` or `text`, piece of some tokens) and last (`end`, finish reason). Raises Refused."""
         switches = self.boot.switches()
-        with self._slot(request):
-            self._step(lambda: switches.get("api", "ok") == "no_generate")
+        with self._slot() as held:
+            self._step(lambda: self._hangs(self.boot.switches()))
             if switches.get("api") == "error":
                 raise Refused(500, ISSUE)
             began = time.monotonic()
             pace = self._pace(request, switches)
-            _sleep_until(began + pace.first_token_s)
+            self._prefill(request, held, began, pace.first_token_s)
             with self.metrics.lock:
                 self.metrics.prompt_tokens += request.prompt_tokens
                 self.metrics.ttft_s.append(time.monotonic() - began)
@@ -149,6 +157,20 @@ class Engine:
                     yield part, "".join(group)
             self.metrics.finished[reply.finish_reason] += 1
             yield "end", reply.finish_reason
+
+    def _hangs(self, switches: Mapping[str, Any]) -> bool:
+        """By switch: always, or once so many requests have been answered."""
+        answered = self.metrics.finished.total()
+        return switches.get("api") == "no_generate" or answered >= switches.get("wedge_after", answered + 1)
+
+    def _prefill(self, request: Request, held: Held, began: float, limit_s: float) -> None:
+        """Read the prompt. Its blocks of the KV pool are taken chunk by chunk; the token counters move at its end."""
+        for chunk in range(1, PREFILL_CHUNKS + 1):
+            _sleep_until(began + limit_s * chunk / PREFILL_CHUNKS)
+            now = request.prompt_tokens * chunk // PREFILL_CHUNKS
+            with self.metrics.lock:
+                self.metrics.used_tokens += now - held.tokens
+                held.tokens = now
 
     def _pace(self, request: Request, switches: Mapping[str, Any]) -> Pace:
         """As the switches say, else as a real pair, else as fast as it goes."""
@@ -178,20 +200,20 @@ class Engine:
             self.metrics.accepted += tokens - 1
 
     @contextmanager
-    def _slot(self, request: Request) -> Iterator[None]:
+    def _slot(self) -> Iterator[Held]:
+        held = Held()
         with self.metrics.lock:
             self.metrics.waiting += 1
         with self._slots:
             with self.metrics.lock:
                 self.metrics.waiting -= 1
                 self.metrics.running += 1
-                self.metrics.used_tokens += request.prompt_tokens
             try:
-                yield
+                yield held
             finally:
                 with self.metrics.lock:
                     self.metrics.running -= 1
-                    self.metrics.used_tokens -= request.prompt_tokens
+                    self.metrics.used_tokens -= held.tokens
 
     def _step(self, stuck: Callable[[], bool]) -> None:
         """One step over both ranks: it hangs while the cable is out or `stuck()`, and fails when the worker is gone."""

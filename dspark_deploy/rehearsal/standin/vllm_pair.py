@@ -21,6 +21,8 @@ from .vllm_log import Death
 PING_S = 0.25
 RETRY_S = 0.1
 DEFAULT_LIMIT_S = 1800
+HEADS_WORD = {"kv", "ready"}
+"""Barriers at which the real worker waits for the head's next word: a head that has ended leaves it there for ever."""
 
 
 class Lonely:
@@ -112,7 +114,8 @@ class Peer(Lonely):
         """Wait until both ranks are here. Raises Death when the other one has ended."""
         self._send({"barrier": name})
         with self._changed:
-            self._changed.wait_for(lambda: name in self._reached or self._gone)
+            stays = self._rank == 1 and name in HEADS_WORD
+            self._changed.wait_for(lambda: name in self._reached or (self._gone and not stays))
             if name in self._reached:
                 return
         raise Death(

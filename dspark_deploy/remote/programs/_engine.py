@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import socket
+from functools import partial
 
 from dspark_deploy.remote.programs._frame import find_on_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, BinaryIO
+    from io import BufferedReader
+    from typing import Any
 
 OK, CREATED, NO_CONTENT = 200, 201, 204
 NOT_FOUND = 404
@@ -47,7 +49,7 @@ def access_by(said: str) -> str:
 class Response:
     """The head of an answer, and its body as it comes. The body has to be read to its end before the next question."""
 
-    def __init__(self, reader: BinaryIO, *, bodiless: bool) -> None:
+    def __init__(self, reader: BufferedReader, *, bodiless: bool) -> None:
         self._reader = reader
         self.status = int(self._line().split(b" ", 2)[1])
         self.headers: dict[str, str] = {}
@@ -61,7 +63,10 @@ class Response:
         if self._bodiless:
             return
         if self.headers.get("transfer-encoding") != "chunked":
-            yield self._exactly(int(self.headers.get("content-length", "0")))
+            if "content-length" in self.headers:
+                yield self._exactly(int(self.headers["content-length"]))
+            else:  # what a command in a container prints: it ends with the connection
+                yield from iter(partial(self._reader.read1, READ_SIZE), b"")
             return
         while size := int(self._line().split(b";")[0], 16):
             yield self._exactly(size)
@@ -98,7 +103,7 @@ class Engine:
         os.posix_spawn(docker, ["docker", "system", "dial-stdio"], os.environ, file_actions=wiring)
         theirs.close()
         os.close(their_errors)
-        self._reader: BinaryIO = self._socket.makefile("rb")
+        self._reader: BufferedReader = self._socket.makefile("rb")
 
     def version(self) -> str:
         """The engine's version. First of all questions: the others are asked in the API version that it speaks."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STANDARD_PATHS = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/snap/bin")
 FOREIGN_PREFIXES = ("DOCKER_", "COMPOSE_", "BUILDX_")  # would choose another engine, project or file than we mean
 READ_SIZE = 65536
+WHOLE = _thread.allocate_lock()
+"""Held while a file is written: the end of the session waits for the end of that, so that no piece of it stays."""
 
 
 class Refused(Exception):
@@ -110,4 +112,5 @@ def _end_at_eof(clean_up: Callable[[], None] | None) -> None:
         pass
     if clean_up is not None:
         clean_up()
+    WHOLE.acquire()
     end_group()

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 
-from dspark_deploy.remote.programs._frame import Refused
+from dspark_deploy.remote.programs._frame import WHOLE, Refused
 from dspark_deploy.remote.programs._state import own_folder, state_folder
 
 TYPE_CHECKING = False
@@ -51,10 +51,11 @@ def _look_path(folder: str, image_id: str) -> str:
 def keep(path: str, document: Mapping[str, Any]) -> None:
     """Write it whole or not at all, closed to others. Raises OSError."""
     part = f"{path}.part-{os.getpid()}"
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    os.replace(part, path)
+    with WHOLE:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        os.replace(part, path)
 
 
 def _read(path: str) -> dict[str, Any] | None:

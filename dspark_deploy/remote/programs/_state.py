@@ -8,11 +8,20 @@ import pwd
 from dspark_deploy.remote.programs._frame import Refused
 
 PRIVATE = 0o700
+SECRETS = "secrets.env"  # the API key; on the head alone
 
 
 def state_folder(pair: str) -> str:
     """Where the node keeps what it knows of `pair`. It need not exist."""
     return os.path.expanduser(f"~/.local/share/dspark/{pair}")
+
+
+def secrets_at(folder: str) -> float | None:
+    """When the key in a pair's folder was written, seconds since the epoch; None where there is none."""
+    try:
+        return os.stat(f"{folder}/{SECRETS}").st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def own_folder(*parts: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from dspark_deploy.remote.programs._frame import Call, serve
+from dspark_deploy.remote.programs._frame import WHOLE, Call, serve
 from dspark_deploy.remote.programs._notes import MARKS, keep, kept_marks
 from dspark_deploy.remote.programs._release import MANIFEST, kept_whole
 from dspark_deploy.remote.programs._state import not_writable, own_folder, state_folder
@@ -66,10 +66,11 @@ def _shorten(path: str) -> None:
         return
     entries = _history(path)
     part = f"{path}.part-{os.getpid()}"
-    with open(part, "w", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(entry)}\n" for entry in entries[len(entries) // 2 :])
-    os.chmod(part, 0o600)
-    os.replace(part, path)
+    with WHOLE:
+        with open(part, "w", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(entry)}\n" for entry in entries[len(entries) // 2 :])
+        os.chmod(part, 0o600)
+        os.replace(part, path)
 
 
 def _history(path: str) -> list[dict[str, Any]]:

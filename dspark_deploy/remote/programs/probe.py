@@ -33,7 +33,7 @@ from dspark_deploy.remote.programs._network import (
 from dspark_deploy.remote.programs._notes import keep_look, kept_look, kept_marks, kept_note
 from dspark_deploy.remote.programs._paths import read_path
 from dspark_deploy.remote.programs._release import kept_whole
-from dspark_deploy.remote.programs._state import state_folder
+from dspark_deploy.remote.programs._state import secrets_at, state_folder
 from dspark_deploy.remote.programs._system import read_memory, read_processes, read_system
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ class Probe:
         more = ("gpus", "gpu_processes", "looks")
         self.document: dict[str, Any] = {
             "schema": SCHEMA,
-            "hostname": socket.gethostname(),
+            "hostname": read_text(f"{root}/proc/sys/kernel/hostname") or socket.gethostname(),
             "user": self._user,
             "home": os.path.expanduser("~"),
             "architecture": os.uname().machine,
@@ -101,6 +101,7 @@ class Probe:
             "noted": None,
             "marks": [],
             "state_mode": None,
+            "key_at": None,
             "missing": {},
             **{name: [] for name in (*lists, *more)},
         }
@@ -131,6 +132,7 @@ class Probe:
         self._fill("releases", lambda: kept_whole(f"{folder}/releases"))
         self._fill("noted", lambda: kept_note(folder))
         self._fill("marks", lambda: sorted(kept_marks(folder)))
+        self._fill("key_at", lambda: secrets_at(folder))
         self._fill("state_mode", lambda: stat.S_IMODE(os.stat(folder).st_mode) if os.path.isdir(folder) else None)
 
     def read_engine(self, engine: Engine, pair: str, references: list[str]) -> None:

@@ -1,6 +1,7 @@
 """The files of one release that this node keeps.
 
-Request: `pair`, `release`. Answer: `files`, name -> content, or null where the node keeps no such release whole.
+Request: `pair`, `release`. Answer: `files`, name -> content, or null where the node keeps no such release whole. Bytes
+that are no UTF-8 are lone surrogates (PEP 383).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ def main(call: Call) -> None:
     if release not in kept_whole(releases):
         call.answer({"files": None})
         return
-    files = {}
-    for name in sorted(os.listdir(f"{releases}/{release}")):
-        with open(f"{releases}/{release}/{name}", encoding="utf-8") as file:
-            files[name] = file.read()
+    root, files = f"{releases}/{release}", {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                files[os.path.relpath(path, root)] = file.read()
     call.answer({"files": files})
 
 

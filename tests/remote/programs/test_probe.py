@@ -48,6 +48,7 @@ def root(docker: StubDocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         folder,
         {
             "etc/machine-id": "0123\n",
+            "proc/sys/kernel/hostname": "spark-77\n",
             "proc/sys/kernel/random/boot_id": "4567\n",
             "proc/meminfo": "MemTotal:       125000000 kB\nMemFree:  1 kB\nMemAvailable:   120000000 kB\n",
             "proc/net/tcp": (
@@ -98,7 +99,7 @@ def ip(docker: StubDocker) -> None:
 @pytest.mark.usefixtures("root", "ip")
 def test_kernel_and_network_are_read_below_the_node_s_root(local: LocalHost) -> None:
     facts = probe(local)
-    assert (facts.machine_id, facts.boot_id) == ("0123", "4567")
+    assert (facts.hostname, facts.machine_id, facts.boot_id) == ("spark-77", "0123", "4567")
     assert facts.memory is not None
     assert (facts.memory.total, facts.memory.available) == (125000000 * 1024, 120000000 * 1024)
     up, down = facts.netdevs

@@ -1,0 +1,11 @@
+"""What holds for every test, whoever starts pytest and however."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Some hundred processes of the tool are started, and two workers and two runs collect the same tests. Where the
+# environment says so, as that of many containers does, each would compile everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
