@@ -98,6 +98,17 @@ def install_packages() -> None:
         raise BedUnavailable(f"it needs {', '.join(left)}, and apt could not install {' '.join(wanted)}")
 
 
+def install_library(file: str, package: str) -> None:
+    """Install the package of a shared library that this machine does not have. Needs root."""
+    if any(Path("/usr/lib").glob(f"*-linux-gnu/{file}")):
+        return
+    try:
+        _apt(["apt-get", "-q", "update"])
+        _apt(["apt-get", "-q", "install", "-y", "--no-install-recommends", package])
+    except subprocess.CalledProcessError as error:
+        raise BedUnavailable(f"apt could not install {package}: {_last_line(error)}") from error
+
+
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
     """Keep dockerd and sshd of the machine itself from being started by their packages."""

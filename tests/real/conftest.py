@@ -9,13 +9,22 @@ import pluggy
 import pytest
 
 from tests.bed.bed import Bed
+from tests.bed.packages import install_library
 from tests.bed.session import BedSession
+from tests.bed.stock import Stock
 
 from . import image
 from .pair import Pair
 
 HERE = Path(__file__).parent
-SESSION = BedSession(image.stock)
+
+
+def _stock() -> Stock:
+    install_library(image.NUMA, "libnuma1")
+    return image.stock()
+
+
+SESSION = BedSession(_stock)
 
 
 @pytest.hookimpl(tryfirst=True)

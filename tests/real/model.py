@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,14 @@ VOCABULARY, WIDTH, INNER, KEYS = 1024, 256, 512, 128
 Weights = NDArray[np.float32]
 
 
+_MAKING = Lock()
+
+
 def write(hf_home: Path) -> None:
-    """Put the model into a Hugging Face home: the same bytes wherever this is called."""
-    lay_out(hf_home / "hub", NAME, REVISION, files())
+    """Put the model into a Hugging Face home: the same bytes for both nodes, which may ask at the same time."""
+    with _MAKING:  # a tokenizer that is learned twice may count its tokens differently
+        made = files()
+    lay_out(hf_home / "hub", NAME, REVISION, made)
 
 
 @cache

@@ -137,14 +137,14 @@ def test_bench_decode_counts_tokens_by_the_servers_usage(pair: Pair) -> None:
 
 @pytest.mark.usefixtures("up")
 def test_bench_sweep_fills_every_cell_with_prompts_of_exact_length(pair: Pair) -> None:
-    words = ("--prompts", "64,512", "-c", "1,2", "--trials", "1", "--tokens", "16", "--cool-down", "100ms")
+    words = ("--prompts", "512,1024", "-c", "1,2", "--trials", "1", "--tokens", "16", "--cool-down", "100ms")
     ran = pair.dspark("bench", "sweep", *words, "--output", "json", timeout=180).check()
     cells = ran.json()["result"]["measurement"]["result"]["cells"]
     assert [(cell["prompt"], cell["concurrency"], cell["exact"]) for cell in cells] == [
-        (64, 1, True),
-        (64, 2, True),
         (512, 1, True),
         (512, 2, True),
+        (1024, 1, True),
+        (1024, 2, True),
     ]
     for cell in cells:
         (trial,) = cell["trials"]
