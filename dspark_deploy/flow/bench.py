@@ -168,7 +168,7 @@ def _cell_doubts(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"{len(failed)} requests failed and are in no figure: {failed[0]}"
     if loose := [cell.prompt for cell in cells if not cell.exact]:
         lengths = ", ".join(map(str, sorted(set(loose))))
-        yield f"prompts of {lengths} tokens are not exact: the server did not count them"
+        yield f"prompts of {lengths} tokens are not exact: the server does not count, or no text came to just so many"
     for cell in cells:
         if cell.unfinished:
             yield f"{cell.prompt} tokens x {cell.concurrency} is unfinished: {cell.unfinished}"

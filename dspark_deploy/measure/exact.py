@@ -20,7 +20,7 @@ LETTERS_A_TOKEN, LETTERS_A_WORD = 4, 5.2
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A prompt and its tokens, the chat template's included. `exact`: the server counted them."""
+    """A prompt and its tokens, the chat template's included; `exact` where the server counted them."""
 
     text: str
     tokens: int
@@ -36,7 +36,7 @@ class Writer:
     _counts: bool = True  # until the server says that it can't
 
     async def write(self, tokens: int, *, opening: str = "", ending: str = STORY) -> Counted:
-        """A prompt of exactly `tokens`. Its first words are its own, so that no prefix is in any cache.
+        """A prompt of `tokens`, or of the nearest count that was met. Its first words are its own: no cache has them.
 
         Where the server does not count (404), four characters are taken for a token and the usage has to tell. Raises
         NoAnswer.

@@ -51,7 +51,7 @@ class SweepTrial:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One prompt length at one concurrency. `exact`: the server counted the prompts before they were sent."""
+    """One prompt length at one concurrency. `exact`: each prompt had so many tokens, by the server's own count."""
 
     prompt: int
     concurrency: int
