@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import threading
+from collections.abc import Mapping
 
 QUICK = ("--turn", "200ms", "--backoff", "200ms", "--canary-every", "1s", "--wedge-after", "3s")
 LIMIT_S = 60
@@ -30,13 +31,17 @@ class Supervise:
 
     def until(self, kind: str, words: str = "") -> str:
         """The text of the next line of that kind with these words."""
+        return self.until_any({kind: words})
+
+    def until_any(self, wanted: Mapping[str, str]) -> str:
+        """The text of the next line that is one of these: kind -> words in it."""
         while True:
             try:
                 said = self._lines.get(timeout=LIMIT_S)
             except queue.Empty:
-                raise AssertionError(f"waited for {kind} {words}; it said {self.said}") from None
+                raise AssertionError(f"waited for {wanted}; it said {self.said}") from None
             self.said.append(said)
-            if said["kind"] == kind and words in said["text"]:
+            if said["kind"] in wanted and wanted[said["kind"]] in said["text"]:
                 return said["text"]
 
     def texts(self, kind: str) -> list[str]:

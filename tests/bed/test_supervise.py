@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from .bed import Bed
+from .host import wait_until
 from .supervised import QUICK, Supervise
 from .tool import DSPARK, chat, dspark, result
 
@@ -75,10 +77,19 @@ def test_a_docker_daemon_that_crashes_costs_one_restart(bed: Bed, supervise: Sup
 def test_while_the_fabric_is_cut_no_restart_is_spent_and_then_it_generates(bed: Bed, supervise: Supervise) -> None:
     bed.worker.pull_cable()
     supervise.until("waits", "has no link")
-    bed.worker.plug_cable()
-    supervise.until("serves", "s without a sign of life")
     assert supervise.texts("restarts") == []
-    assert chat(bed, f"http://{bed.head.lan_address}:8888/v1", "deepseek-v4-flash-0731")["choices"]
+    bed.worker.plug_cable()
+    # By itself or by a restart: a step that hung in the cut may go on or not.
+    told = supervise.until_any({"serves": "s without a sign of life", "restarted": "serves again"})
+    assert re.search(r"\d+\.\d s (without a sign of life|after it was first seen not to)", told)
+    wait_until(lambda: _answers(bed), 30, "an answer to a chat")
+
+
+def _answers(bed: Bed) -> bool:
+    try:
+        return bool(chat(bed, f"http://{bed.head.lan_address}:8888/v1", "deepseek-v4-flash-0731")["choices"])
+    except AssertionError:  # refused or cut off: a restart is under way
+        return False
 
 
 def test_a_rank_that_dies_at_once_every_time_is_given_up_with_the_reason(bed: Bed, supervise: Supervise) -> None:

@@ -53,7 +53,7 @@ POINTS = (
     Point("up", "kill", "head", "session 1"),
     Point("down", "kill", "worker", "stopped"),
     Point("up", "interrupt", "worker", "session 2"),
-    Point("up", "cut", "head", "session 2"),
+    Point("up", "cut", "head", "session 1"),
     Point("down", "interrupt", "head", "stopped"),
     Point("down", "cut", "head", "stopped"),
     Point("down", "dockerd", "worker", "stopped"),
@@ -103,7 +103,8 @@ def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, tool: WarmTool) -
 def test_down_names_what_a_rank_leaves(bed: Bed, tool: WarmTool) -> None:
     for node in bed.nodes:
         node.write("/dev/shm/psm_before", "of somebody else")
-    bed.worker.docker("run", "-d", "--label", "dspark.pair=spark-pair", "--entrypoint", "sleep", STAGE_C, "100").check()
+    run = "run -d --label dspark.pair=spark-pair --stop-signal KILL --entrypoint sleep"
+    bed.worker.docker(*run.split(), STAGE_C, "100").check()
     bed.worker.write("/dev/shm/psm_after", "of a rank")
     bed.worker.use_gpu("4242, VLLM::Worker_TP1")
     ran = tool.run("down").check()
