@@ -37,6 +37,7 @@ from dspark_deploy.remote.clock import Clock
 from dspark_deploy.watch.progress import BootProgress
 
 SLICE_S = 0.5  # how soon what an engine tells is seen
+_MAY_GO_ON = {"wedged", "stalled"}  # ranks that waited for a link have their time anew once it is back
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,8 @@ class Supervisor:
                 self._say("gives-up", why)
                 raise NotAsWanted(
                     f"{self._pair} is given up: {why}",
-                    remedy="`dspark explain` names the cause in a run's logs; mend it, then `dspark up` starts anew",
+                    remedy="`dspark history` lists its runs, `dspark explain RUN` names the cause where one kept logs; "
+                    "mend it, then `dspark up` starts anew",
                 )
 
     def _look(self) -> tuple[Seen, Decision]:
@@ -184,12 +186,8 @@ class Supervisor:
 
     def _restart(self, wanted: Restart, seen: Seen) -> None:
         """Restart, unless the nodes are not ready for it or somebody else changes the pair."""
-        record = self._record()
         try:
-            if self._unready and (lacking := self._restarting.lacking(wanted.release, seen.situation, self._pair)):
-                found: PairReport | NotNow = NotNow(lacking)
-            else:
-                found = self._restarting.restart(wanted, seen.situation, record, partial(self._begins, wanted))
+            found = self._attempt(wanted, seen)
         except LockHeld as error:
             self._once("aside", error.message)
         except LockLost as error:
@@ -209,6 +207,17 @@ class Supervisor:
             self._contact.hush()
         self._inside = False
         self._oversight.forget()
+
+    def _attempt(self, wanted: Restart, seen: Seen) -> PairReport | NotNow:
+        if self._unready:
+            if lacking := self._restarting.lacking(wanted.release, seen.situation, self._pair):
+                return NotNow(lacking)
+            if wanted.kind in _MAY_GO_ON:
+                self._say("waits", "what the nodes lacked is there again: the ranks may go on by themselves")
+                self._watched = replace(self._watched, moved_at=self._clock.now())
+                return NotNow()
+        begins = partial(self._begins, wanted)
+        return self._restarting.restart(wanted, seen.situation, self._record(), begins)
 
     def _begins(self, wanted: Restart) -> None:
         self._inside = True

@@ -85,6 +85,17 @@ def test_a_rank_that_dies_at_once_every_time_is_given_up_with_the_reason(watch: 
     assert watch.clock.now() >= 30 + 60  # the pauses between
 
 
+def test_a_release_that_a_node_keeps_no_more_is_given_up_with_that_reason(watch: Watch) -> None:
+    worker = watch.stand.worker
+    assert watch.release is not None
+    folder = worker.release_folder(PAIR, watch.release)
+    worker.files = {path: content for path, content in worker.files.items() if not path.is_relative_to(folder)}
+    watch.kill("worker")
+    with pytest.raises(NotAsWanted) as raised:
+        watch.supervisor().run()
+    assert f"worker: release {watch.release} is not kept there whole" in raised.value.message
+
+
 def test_the_limit_holds_for_a_supervise_that_is_started_anew(watch: Watch) -> None:
     watch.stand.worker.on_start = lambda host, started: host.engine_.die(started.id, 3)
     watch.kill("worker")
@@ -263,6 +274,27 @@ def test_no_restart_is_spent_on_a_node_that_is_not_ready(watch: Watch, changes: 
     watch.stand.worker.facts = healthy
     supervisor.turn()
     assert watch.stand.order == ["worker", "head"]
+
+
+def test_ranks_that_hung_in_a_cut_have_their_time_anew_once_the_link_is_back(watch: Watch) -> None:
+    healthy = watch.stand.worker.facts
+    supervisor = watch.supervisor()
+    supervisor.turn()
+    watch.prints_only()
+    watch.server.running = 1
+    watch.stand.worker.facts = replace(healthy, netdevs=tuple(replace(each, up=False) for each in healthy.netdevs))
+    for _ in range(60):
+        watch.clock.sleep(5)
+        supervisor.turn()
+    assert "has no link" in watch.texts("waits")[-1]
+    watch.stand.worker.facts = healthy
+    for _ in range(6):
+        watch.clock.sleep(5)
+        supervisor.turn()
+    watch.server.generated += 1  # half a minute later the step that hung goes on
+    supervisor.turn()
+    assert not watch.texts("restarts")
+    assert watch.kinds()[-1] == "serves"
 
 
 def test_another_release_than_the_meant_one_is_left_alone(watch: Watch) -> None:

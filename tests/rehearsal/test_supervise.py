@@ -35,6 +35,7 @@ def test_what_dies_and_what_hangs_is_brought_back_worker_first(rehearsed: Rehear
     assert steps.index("start the worker") < steps.index("start the head")
     rehearsed.switch("head", {"wedge_after": 3})  # its own canaries are enough to get there
     supervise.until("restarts", "nothing moves for")
+    rehearsed.switch("head", {})  # or the next head would hang after three answers, too
     supervise.until("restarted", "serves again")
     assert supervise.end() == 130
     assert rehearsed.dspark("status").check().stdout.startswith("rehearsal: serving")
