@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from dspark_deploy.errors import ConfigError
-from dspark_deploy.strict import Document, nearest, read_document
+from dspark_deploy.strict import Document, from_home, nearest, read_document
 
 Kind = Literal["profile", "model", "family"]
 
@@ -38,7 +38,7 @@ class SearchPath:
         Raises ConfigError with the nearest name and all of them.
         """
         if "/" in name or name.endswith((".yaml", ".yml")):
-            return Path(name).expanduser()
+            return from_home(Path(name))
         path = self.look_up(kind, name)
         if path is None:
             raise self.unknown(kind, name)

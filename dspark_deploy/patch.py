@@ -11,7 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from dspark_deploy.strict import Data, Flag, FlagValue, Mistake, Name, Strict, Text
+from dspark_deploy.strict import Data, Flag, FlagValue, Mistake, Name, Strict, Text, from_home
 
 _PART = r"[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*"
 FilePath = Annotated[
@@ -83,7 +83,7 @@ def written_out(data: Mapping[str, Data], folder: Path) -> dict[str, Data]:
 def _written_out(entry: Mapping[str, Data], folder: Path) -> dict[str, Data]:
     whole = dict(entry)
     if isinstance(named := entry.get("folder"), str) and named:
-        whole["folder"] = str((folder / Path(named).expanduser()).absolute())
+        whole["folder"] = str((folder / from_home(Path(named))).absolute())
     if isinstance(programs := entry.get("programs"), list):
         whole["programs"] = [{"file": each} if isinstance(each, str) else each for each in programs]
     return whole

@@ -17,7 +17,18 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from dspark_deploy.errors import ConfigError
-from dspark_deploy.strict import Data, Given, KeyPath, Mistake, key_in, nearest, read_text, refuse_readable, validate
+from dspark_deploy.strict import (
+    Data,
+    Given,
+    KeyPath,
+    Mistake,
+    from_home,
+    key_in,
+    nearest,
+    read_text,
+    refuse_readable,
+    validate,
+)
 
 _PREFIX = "DSPARK_"
 API_KEY = f"{_PREFIX}API_KEY"  # none of Variables: what validation refuses, it shows
@@ -129,7 +140,7 @@ def _variables(entries: Sequence[_Entry]) -> Variables:
 def _place(named: Path, entries: Sequence[_Entry], directory: Path, beside: Path) -> Path:
     """A relative path starts where its variable stands: in the user's folder, or beside `.env`."""
     entry = next(each for each in entries if each.name == f"{_PREFIX}SSH_CONFIG")
-    return (directory if entry.source == entry.name else beside) / named.expanduser()
+    return (directory if entry.source == entry.name else beside) / from_home(named)
 
 
 def _read_dotenv(path: Path, names: Mapping[str, str]) -> _Dotenv:

@@ -13,7 +13,8 @@ import click
 from dspark_deploy.errors import DsparkError, ExitCode
 
 SCHEMA = 1
-FOLLOWING = frozenset({"watch", "logs"})  # commands that print one object a line: their envelope is a line too
+# Commands that print one object a line: their envelope is a line too.
+FOLLOWING = frozenset({"watch", "logs", "supervise"})
 
 
 def print_envelope(

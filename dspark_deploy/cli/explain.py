@@ -78,7 +78,8 @@ def _sources(files: tuple[Path, ...]) -> list[LogFile]:
 
     if len(files) > 2 or files.count(Path("-")) > 1:  # noqa: PLR2004  a pair has two ranks
         raise ConfigError(
-            f"{len(files)} logs were named: a pair has two", remedy="name one log, or the head's and the worker's"
+            f"{len(files)} logs were named: a pair has two, of which one may be standard input",
+            remedy="name one log, or the head's and the worker's",
         )
     if not files and sys.stdin.isatty():
         raise ConfigError("no log was named, and nothing is piped in", remedy="name a file, or pipe a log into it")

@@ -24,9 +24,18 @@ def prometheus_text(report: StatusReport) -> str:
 
 
 def write_prometheus(report: StatusReport, path: Path) -> None:
-    """The page in a file: a reader sees the whole old one or the whole new one. Raises ConfigError."""
+    """The page in a file: a reader sees the whole old one or the whole new one. Raises ConfigError.
+
+    A link stays one; a device or a pipe is never replaced by a file, which root could do.
+    """
     try:
-        write_to_textfile(str(path), _registry(report))
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise ConfigError(
+                f"{path} can't be written: it is no regular file",
+                remedy="name a file; without a name the page goes to standard output",
+            )
+        write_to_textfile(str(target), _registry(report))
     except OSError as error:
         raise ConfigError(
             f"{path} can't be written: {error.strerror}", remedy="name a file in a folder that you may write to"

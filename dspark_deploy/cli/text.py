@@ -85,8 +85,12 @@ def _pair(report: PairReport) -> Iterator[str]:
 def _how_to_call(report: PairReport) -> Iterator[str]:
     body = json.dumps({"model": report.served_name, "messages": [{"role": "user", "content": "Hello"}]})
     yield ""
-    yield f"OpenAI clients: base URL {report.base_url}, model {report.served_name}, any API key"
-    yield f"  curl -s {report.base_url}/chat/completions -H 'Content-Type: application/json' -d '{body}'"
+    key = "the pair's API key" if report.keyed else "any API key"
+    header = ' -H "Authorization: Bearer $KEY"' if report.keyed else ""
+    yield f"OpenAI clients: base URL {report.base_url}, model {report.served_name}, {key}"
+    if report.keyed:
+        yield "  KEY=$(cat FILE)    # the file that api.key_file names; or KEY=$DSPARK_API_KEY"
+    yield f"  curl -s {report.base_url}/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'"
     if report.answers_from_here is False:
         yield "From this machine that address does not answer: call it from where the head can be reached,"
         yield "  or set api.bind in the inventory to an address of the head that clients reach."

@@ -61,11 +61,11 @@ class Bring:
         stage = self._bring(target)
         phases = {**(seconds or {}), **stage.seconds}
         report = replace(self._report(target, stage, phases), patches=stage.patches())
-        for node, outcomes in report.patches.items():
-            for each in failed(outcomes):
-                self.observer.warn(f"{node}: {each}")
+        passed_over = tuple(f"{node}: {each}" for node, outcomes in report.patches.items() for each in failed(outcomes))
+        for warning in passed_over:
+            self.observer.warn(warning)
         self._keep(stage, {"outcome": "serving", "release": target.release, "seconds": phases})
-        return replace(report, record=str(self.record.path))
+        return replace(report, record=str(self.record.path), warnings=(*report.warnings, *passed_over))
 
     def _bring(self, target: Target) -> Stage:
         if not changes(target.steps):
@@ -182,6 +182,7 @@ class Bring:
             ranks=rank_reports(situation, {}),
             served_name=served.served_name,
             max_model_len=served.max_model_len,
+            keyed=served.keyed,
             answers_from_here=answers(base_url),
             changed=stage.touched,
             seconds=seconds,

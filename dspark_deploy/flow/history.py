@@ -155,7 +155,7 @@ def _served(release: str, journals: Mapping[str, Journal]) -> Served:
     for node in HEAD_FIRST:
         if release not in journals[node].releases:
             raise CheckRefused(
-                f"{node}: release {release} is not kept there whole: never pushed there, or pruned",
+                f"{node}: release {release} is not kept there whole: never pushed there, pruned, or changed",
                 remedy="choose one that both keep (`dspark history`), or `dspark up` its profile again",
                 node=node,
             )

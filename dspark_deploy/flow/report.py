@@ -60,6 +60,7 @@ class PairReport:
     ranks: tuple[RankReport, ...]
     served_name: str | None = None
     max_model_len: int | None = None
+    keyed: bool = False  # the API asks its clients for a key
     detail: str = ""  # one sentence on why this word, and what to type
     answers_from_here: bool | None = None  # None: not tried
     changed: bool = False

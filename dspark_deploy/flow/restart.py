@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from dspark_deploy.errors import Interrupted, LockLost
+from dspark_deploy.errors import DsparkError, Interrupted, LockLost
 from dspark_deploy.execute.journal import note, read_journals
 from dspark_deploy.execute.lock import locked
 from dspark_deploy.flow.bring import Bring
@@ -18,6 +18,7 @@ from dspark_deploy.flow.record import Record
 from dspark_deploy.flow.releases import read_files
 from dspark_deploy.flow.renew import renewal
 from dspark_deploy.flow.report import PairReport
+from dspark_deploy.flow.target import Target
 from dspark_deploy.flow.tombstones import heed
 from dspark_deploy.flow.wish import Limits
 from dspark_deploy.plan.journal import Entry
@@ -63,7 +64,7 @@ class Restarting:
             begins()
             self._note(record, wanted, BEGUN, begun(wanted.kind, wanted.why), guarded)
             try:
-                target = prepare_rollback(self.hosts, record.pair, wanted.release, self.observer, guarded).broken()
+                target = self._from_kept(record, wanted, guarded)
                 renew = renewal(self.hosts, guarded)
                 bring = Bring(self.limits, self.observer, guarded, _nothing_to_ask, self.hosts, record, renew=renew)
                 return bring.to(target)
@@ -88,6 +89,16 @@ class Restarting:
         with locked(self.hosts, record.pair, record.owner, self.clock) as guarded:
             marks = {name for each in read_journals(self.hosts, record.pair, guarded).values() for name in each.marks}
             heed(marks, self.hosts, record.pair, self.observer, guarded)
+
+    def _from_kept(self, record: Record, wanted: Restart, clock: Clock) -> Target:
+        """The release as both nodes keep it. What Bring raises it notes itself; what is raised before is noted here."""
+        try:
+            return prepare_rollback(self.hosts, record.pair, wanted.release, self.observer, clock).broken()
+        except (Interrupted, LockLost):
+            raise
+        except DsparkError as error:
+            self._note(record, wanted, error.id, error.message, clock)
+            raise
 
     def _note(self, record: Record, wanted: Restart, outcome: str, message: str, clock: Clock) -> None:
         entry = Entry(

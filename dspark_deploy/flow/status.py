@@ -113,6 +113,8 @@ class StatusReader:
         ranks = rank_reports(situation, reasons)
         costly = seen.diagnosis.warnings if seen.diagnosis else ()
         agreed_at, differed_at = _parity(situation, seen.journals)
+        locked = told is not None and told.generation.verdict == "locked"  # a key is missing here, and nothing to end
+        advice = "" if locked else _ADVICE.get(state, "")
         return StatusReport(
             pair=self.look.pair,
             state=state,
@@ -123,7 +125,8 @@ class StatusReader:
             ranks=tuple(_with_memory(rank, situation.alive(rank.node), seen, told) for rank in ranks),
             served_name=served.served_name if served else None,
             max_model_len=served.max_model_len if served else None,
-            detail="; ".join(part for part in (*reasons.values(), detail, _ADVICE.get(state, "")) if part),
+            keyed=served.keyed if served else False,
+            detail="; ".join(part for part in (*reasons.values(), detail, advice) if part),
             at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             troubles=troubles_of(state, situation, seen.silent, _silence(seen, told)),
             generation=told.generation if told else None,

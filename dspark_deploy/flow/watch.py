@@ -158,6 +158,7 @@ class WatchBoot:
             ranks=rank_reports(situation, {}),
             served_name=served.served_name,
             max_model_len=served.max_model_len,
+            keyed=served.keyed,
         )
 
 

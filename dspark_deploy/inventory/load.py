@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dspark_deploy.inventory.model import Inventory, subnet_of
 from dspark_deploy.patch import written_out
-from dspark_deploy.strict import Document, Mistake, read_document, read_key, validate
+from dspark_deploy.strict import Document, Mistake, from_home, read_document, read_key, validate
 
 _BOTH_ENDS = 2  # addresses of a /31, each a node's
 
@@ -37,7 +37,7 @@ def load_inventory(path: Path) -> Inventory:
 
 def _beside(path: Path, named: Path | None) -> Path | None:
     """A path that a file names: from the file's folder, and `~` is the user's home on this machine."""
-    return None if named is None else path.parent / named.expanduser()
+    return None if named is None else path.parent / from_home(named)
 
 
 def _refuse_one_host(inventory: Inventory, document: Document) -> None:

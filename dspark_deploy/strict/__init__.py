@@ -3,6 +3,7 @@
 from dspark_deploy.strict.check import explain, validate
 from dspark_deploy.strict.document import Data, Document, KeyPath, dotted, read_document, read_text
 from dspark_deploy.strict.given import Given, data_of
+from dspark_deploy.strict.home import from_home
 from dspark_deploy.strict.key import key_in, read_key, refuse_readable
 from dspark_deploy.strict.model import Flag, FlagValue, Mistake, Name, Strict, Text, Variable, nearest
 from dspark_deploy.strict.shell import Assigned, read_assignments
@@ -23,6 +24,7 @@ __all__ = [
     "data_of",
     "dotted",
     "explain",
+    "from_home",
     "key_in",
     "nearest",
     "read_assignments",

@@ -11,6 +11,7 @@ from dspark_deploy.strict.document import read_text
 from dspark_deploy.strict.model import Mistake
 
 _WRITE = "write one key on one line"
+_LONGEST = 4096  # characters; servers refuse headers of several times that, and a system such variables
 
 
 def key_in(text: str) -> SecretStr:
@@ -23,13 +24,16 @@ def key_in(text: str) -> SecretStr:
     if not all("!" <= each <= "~" for each in lines[0]):
         why = "holds a blank or a character that no HTTP header carries"
         raise Mistake(why, remedy="write the key alone, in visible ASCII characters")
+    if len(lines[0]) > _LONGEST:
+        raise Mistake(f"holds {len(lines[0])} characters", remedy=f"write a key of at most {_LONGEST}")
     return SecretStr(lines[0])
 
 
 def read_key(path: Path) -> SecretStr:
     """The key in a file that its owner alone may read. Raises Mistake, and ConfigError where it can't be read."""
     if not path.is_file():
-        raise Mistake("is not there", remedy="write one key into it, or name no key file")
+        why = "is no regular file" if path.exists() else "is not there"
+        raise Mistake(why, remedy="name a file that holds one key, or name no key file")
     key = key_in(read_text(path, absent="it was there a moment ago"))
     refuse_readable(path)
     return key

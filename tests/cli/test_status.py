@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from dspark_deploy.cli.prometheus import prometheus_text, write_prometheus
 from dspark_deploy.cli.status import code_of, status
 from dspark_deploy.cli.status_rows import lasting
 from dspark_deploy.cli.status_text import frame_text, status_frame, status_line, status_text
+from dspark_deploy.cli.text import served_text
 from dspark_deploy.errors import ConfigError, ExitCode
 from dspark_deploy.facts.recall import GpuInside, HashedOnce
 from dspark_deploy.flow.report import RankReport, StatusReport
@@ -201,6 +203,26 @@ def test_a_file_is_replaced_as_a_whole_and_others_may_read_it(tmp_path: Path) ->
     assert path.read_text() == prometheus_text(SERVING)
     assert [each.name for each in tmp_path.iterdir()] == ["dspark.prom"]
     assert path.stat().st_mode & 0o044 == 0o044
+
+
+def test_a_link_stays_one_and_a_pipe_is_never_replaced(tmp_path: Path) -> None:
+    path, link, pipe = (tmp_path / name for name in ("dspark.prom", "link", "pipe"))
+    link.symlink_to(path)
+    write_prometheus(SERVING, link)
+    assert link.is_symlink()
+    assert path.read_text() == prometheus_text(SERVING)
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="no regular file"):
+        write_prometheus(SERVING, pipe)
+    assert pipe.is_fifo()
+
+
+def test_whoever_calls_a_pair_with_a_key_is_told_to_send_it() -> None:
+    open_to_all, keyed = served_text(SERVING), served_text(replace(SERVING, keyed=True))
+    assert "any API key" in open_to_all
+    assert "Authorization" not in open_to_all
+    assert "any API key" not in keyed
+    assert '-H "Authorization: Bearer $KEY"' in keyed
 
 
 def test_a_file_that_can_not_be_written_is_a_mistake(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import sys
 from pathlib import Path
 
@@ -38,3 +39,10 @@ def test_a_unit_runs_this_command_line_and_asks_no_node(inventory: Path, capsys:
 )
 def test_what_can_not_be_meant_is_exit_2(words: tuple[str, ...]) -> None:
     assert main(["supervise", *words]) == 2
+
+
+def test_an_error_in_json_is_one_line_among_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    register_all()
+    assert main(["supervise", "-i", "none.yaml", "--output", "json"]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["exit_code"] == 2

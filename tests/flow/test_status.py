@@ -31,12 +31,14 @@ SLOW = "WARNING Auto-enabling VLLM_USE_BREAKABLE_CUDAGRAPH=1. Set VLLM_USE_BREAK
 
 
 class Served(Stand):
-    """A pair that serves. `counters` are what /metrics tells, `wedged` whether it still generates."""
+    """A pair that serves. `counters` are what /metrics tells, `wedged` whether it generates no more, `locked`
+    whether it asks for a key.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.counters: dict[str, float] = dict(COUNTERS)
-        self.wedged = False
+        self.wedged = self.locked = False
         self.version: dict[str, Any] = {"version": "0.25.2"}
         self.asked_for: list[str] = []
 
@@ -46,6 +48,8 @@ class Served(Stand):
             return 200, "".join(f"vllm:{name} {value}\n" for name, value in self.counters.items())
         if path == "/version":
             return 200, self.version
+        if path.startswith("/v1/") and self.locked:
+            return 401, {"error": "Unauthorized"}
         if path == "/v1/completions" and self.wedged:
             return 500, {"error": "the engine is dead"}
         if path == "/v1/completions":
@@ -143,6 +147,14 @@ def test_a_wedged_pair_tells_how_it_answered(serving: Served) -> None:
     (trouble,) = report.troubles
     assert "HTTP 500" in trouble.facts[0]
     assert "`dspark up`" in trouble.remedy
+
+
+def test_a_pair_whose_key_is_missing_here_is_not_advised_to_be_ended(serving: Served) -> None:
+    serving.locked = True
+    report = serving.reader().read()
+    assert report.state is State.UNKNOWN
+    assert "DSPARK_API_KEY" in report.detail
+    assert "dspark down" not in report.detail
 
 
 def test_a_split_pair_tells_which_rank_ended(serving: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -175,6 +176,7 @@ def test_link_local_addresses_share_their_subnet(tmp_path: Path) -> None:
         ("sk one\n", 0o600, "which holds a blank"),
         ("sk-ö\n", 0o600, "which holds a blank or a character that no HTTP header carries"),
         ("a\nb\n", 0o600, "which holds 2 lines"),
+        ("a" * 4097, 0o600, "which holds 4097 characters"),
         ("a\n", 0o640, "which can be read by others"),
         ("a\n", 0o604, "which can be read by others"),
     ],
@@ -186,6 +188,19 @@ def test_a_key_file_is_never_ignored(tmp_path: Path, content: str | None, mode: 
     error = refused(tmp_path, SHORTEST + "api: {key_file: key}\n")
     assert "line 6: `api.key_file` names" in error.message
     assert message in error.message
+
+
+@pytest.mark.parametrize("named", ["folder", "pipe"])
+def test_a_key_file_that_is_no_file_is_told_from_one_that_is_missing(tmp_path: Path, named: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    error = refused(tmp_path, SHORTEST + f"api: {{key_file: {named}}}\n")
+    assert error.message.endswith(f"names {tmp_path / named}, which is no regular file")
+
+
+def test_the_home_of_a_user_whom_nobody_knows_is_a_path_that_is_not_there(tmp_path: Path) -> None:
+    error = refused(tmp_path, SHORTEST + "api: {key_file: ~nobody-of-that-name/key}\n")
+    assert error.message.endswith("~nobody-of-that-name/key, which is not there")
 
 
 def test_a_key_files_path_begins_at_the_inventory_and_the_key_is_not_kept(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def test_what_became_of_each_is_recorded_on_both_ranks(patched: RehearsedPair, t
         ("3-plugin: plugin gb10", "applied", 0),
     ]
     assert outcomes(result["patches"]) == dict.fromkeys(NODES, expected)
-    assert "worker: optional patch 1-fixes/odd.sh failed (exit 3): no such place: anemll" in ran.stderr
+    failed = "worker: optional patch 1-fixes/odd.sh failed (exit 3): no such place: anemll"
+    assert failed in ran.stderr
+    assert failed in ran.json()["warnings"]
     record = json.loads((Path(result["record"]) / "run.json").read_text())
     assert outcomes(record["patches"]) == outcomes(result["patches"])
     for node in NODES:
