@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 import traceback
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from dspark_deploy import __version__
 from dspark_deploy.cli.envelope import print_envelope
 from dspark_deploy.cli.options import Common, common_options
 from dspark_deploy.cli.output import OutputFailed, checked_output, give_up_output
+from dspark_deploy.cli.spoken import spoken_as
 from dspark_deploy.cli.text import error_text
 from dspark_deploy.errors import ConfigError, DsparkError, ExitCode, Interrupted
+
+PROGRAM = "dspark"
+WITHOUT_INVENTORY = {"rehearse", "init", "explain"}  # commands that bring, write or need none
 
 
 class Commands(click.Group):
@@ -51,19 +56,27 @@ def cli(context: click.Context, common: Common) -> None:
     context.obj = common
 
 
-def main(arguments: list[str] | None = None, *, program: str = "dspark") -> int:
+def main(arguments: list[str] | None = None, *, program: str = PROGRAM) -> int:
     """Run one command line and return its exit code. Nothing above this sees an exception.
 
     `program` is what stands before those arguments where they are typed.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        with checked_output():
+        with checked_output(), _spoken_for(arguments, program):
             return _run(arguments, program, as_json=_wants_json(arguments))
     except OutputFailed as error:  # also while another error was told
         give_up_output()
         _say(error)
         return error.code
+
+
+def _spoken_for(arguments: list[str], program: str) -> AbstractContextManager[None]:
+    """Hints name the inventory that this command line names: pasted, they must not meet another pair."""
+    named = _named_inventory(arguments)
+    if named is None or program != PROGRAM:
+        return nullcontext()
+    return spoken_as(f"{PROGRAM} -i {shlex.quote(named)}", cli.commands.keys() - WITHOUT_INVENTORY)
 
 
 def _run(arguments: list[str], program: str, *, as_json: bool) -> int:
@@ -133,6 +146,17 @@ class _Fault(DsparkError):
 def _command(arguments: list[str]) -> str:
     """The command's name among the words of its line, for the envelope and the report."""
     return next((word for word in arguments if word in cli.commands), "")
+
+
+def _named_inventory(arguments: list[str]) -> str | None:
+    """As `_wants_json`: asked of the words themselves, since hints also stand in what is said of a wrong line."""
+    for number, word in enumerate(arguments):
+        option, _, value = word.partition("=")
+        if option in {"-i", "--inventory"}:
+            return value or next(iter(arguments[number + 1 :]), None)
+        if word.startswith("-i") and not word.startswith("--"):
+            return word[2:]
+    return None
 
 
 def _wants_json(arguments: list[str]) -> bool:

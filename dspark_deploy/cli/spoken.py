@@ -1,7 +1,8 @@
 """What a user types to reach this tool, where that is not `dspark` alone: the one place where hints learn of it.
 
 A hint is written as `dspark up` wherever it arises. In a rehearsal the command that does it is `dspark rehearse up`,
-which nothing below cli/ knows: so hints are put right on their way out, in text and in JSON alike.
+and with another inventory than the usual one `dspark -i FILE up`, which nothing below cli/ knows: so hints are put
+right on their way out, in text and in JSON alike.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class _Spoken:
 
     def write(self, text: str) -> int:
         """See TextIO."""
-        self._stream.write(self._hint.sub(self._program, text))
+        self._stream.write(self._hint.sub(lambda _: self._program, text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -27,7 +27,7 @@ from dspark_deploy.plan.capture import scheduled_token_budget
 from dspark_deploy.plan.resolve import Workload, resolve_workload
 from dspark_deploy.plan.shape import shape_of
 from dspark_deploy.profile import Profile
-from dspark_deploy.strict import nearest
+from dspark_deploy.strict import from_home, nearest
 
 DEFAULT_PROFILE = "agent-1m"
 OUTPUT_TOKENS = 2048  # of an answer, where nobody says; what a mix names is all that its sessions hold
@@ -146,7 +146,7 @@ def _sweep(named: str | None, data: Measurements, workload: Workload, own: Own) 
         family, model = workload.family.name, workload.model.name
         return choose_sweep(own.sweeps, data.sweeps, family=family, model=model, patches=own.patches_of(workload))
     if "/" in named or named.endswith((".yaml", ".yml")):
-        return load_sweep(Path(named).expanduser())
+        return load_sweep(from_home(Path(named)))
     known = {each.name: each for each in (*data.sweeps, *own.sweeps)}
     if named not in known:
         guess = nearest(named, known)

@@ -47,11 +47,11 @@ class RunFolder:
 
     def logs(self) -> dict[str, Path]:
         """Node -> what its rank printed."""
-        return {node: self.path / name for node, name in LOGS.items() if (self.path / name).is_file()}
+        return {node: self.path / name for node, name in LOGS.items() if self.path / name in self.files()}
 
     def files(self) -> tuple[Path, ...]:
-        """Everything that lies there, in the order of names."""
-        return tuple(sorted(each for each in self.path.iterdir() if each.is_file()))
+        """Everything that lies there, in the order of names. A link is not followed: it may lead anywhere."""
+        return tuple(sorted(each for each in self.path.iterdir() if each.is_file() and not each.is_symlink()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from dspark_deploy.capacity.textsize import is_binary, whole
 from dspark_deploy.errors import ConfigError
 from dspark_deploy.flow.pieces import PIECE, in_pieces
 from dspark_deploy.flow.tree import NEVER_WAITS, Walk
+from dspark_deploy.strict import from_home
 
 LARGEST_FILE = 4 * 2**20  # bytes: more than a million tokens of English, so no prompt by itself
 _SHOWN = 10  # files that are named as the largest
@@ -208,7 +209,7 @@ def _outermost(paths: Sequence[Path]) -> list[str]:
     found: list[Path] = []
     for path in paths:
         try:
-            found.append(path.expanduser().resolve(strict=True))
+            found.append(from_home(path).resolve(strict=True))
             os.close(os.open(found[-1], NEVER_WAITS))
         except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links, before Python 3.13
             reason = error.strerror if isinstance(error, OSError) else "a circle of links"

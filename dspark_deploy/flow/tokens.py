@@ -12,7 +12,7 @@ from typing import Final
 
 from dspark_deploy.capacity.textsize import estimate_tokens
 from dspark_deploy.model import Model
-from dspark_deploy.strict import read_text
+from dspark_deploy.strict import from_home, read_text
 
 ESTIMATE: Final = "estimate"
 FILE: Final = "tokenizer.json"
@@ -46,7 +46,7 @@ def open_counter(
     elif named is None:
         yield _at_hand(_cached(model, environment, home), chars_per_token)
     else:
-        path = Path(named).expanduser()
+        path = from_home(Path(named))
         path = path / FILE if path.is_dir() else path
         text = read_text(path, absent=f"name the model's {FILE}, or `{ESTIMATE}`, `served`, `head` or `worker`")
         yield counter_from(text, f"the tokenizer in {path}")

@@ -49,3 +49,11 @@ def test_the_remedy_of_a_wrong_command_line_names_the_command(
     register_all()
     assert main([*words, "--output", "json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["remedy"] == remedy
+
+
+@pytest.mark.parametrize("words", [("-i", "an other.yaml"), ("-ian other.yaml",), ("--inventory=an other.yaml",)])
+def test_a_hint_names_the_inventory_that_was_named(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    register_all()
+    assert main(["up", *words, "--no-such-option", "--output", "json"]) == 2
+    remedy = json.loads(capsys.readouterr().out)["errors"][0]["remedy"]
+    assert remedy == "`dspark -i 'an other.yaml' up --help` lists what can be said"
