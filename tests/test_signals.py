@@ -21,6 +21,12 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 """
 
+AS_MEANT = """
+import os, signal, sys
+signal.signal(int(sys.argv[1]), signal.SIG_DFL)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
 
 @pytest.mark.parametrize(
     ("number", "module"),
@@ -48,10 +54,17 @@ def test_under_nohup_the_end_of_the_terminal_ends_nothing(tmp_path: Path) -> Non
 def _signalled(
     folder: Path, number: signal.Signals, module: str, *, ignored: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """`down` without an inventory, which gets a signal as soon as `module` is imported."""
+    """`down` without an inventory, which gets a signal as soon as `module` is imported.
+
+    Whoever runs the tests may ignore that signal, as nohup and a shell's background jobs do: it is set as it is meant.
+    """
     (folder / "sitecustomize.py").write_text(SITECUSTOMIZE.format(module=module, number=int(number)))
-    command = f"{'nohup ' if ignored else ''}{DSPARK} down -i nothing.yaml"
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    argv = [*(["nohup"] if ignored else []), str(DSPARK), "down", "-i", "nothing.yaml"]
     return subprocess.run(
-        ["sh", "-c", f"exec {command}"], capture_output=True, text=True, check=False, cwd=folder, env=environment
+        [sys.executable, "-I", "-S", "-c", AS_MEANT, str(int(number)), *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
     )
