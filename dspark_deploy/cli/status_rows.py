@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dspark_deploy.facts.patches import failed
+
 if TYPE_CHECKING:
     from dspark_deploy.flow.report import RankReport, StatusReport
     from dspark_deploy.plan.trouble import Trouble
@@ -39,13 +41,14 @@ def status_rows(report: StatusReport) -> Iterator[Row]:
     yield from _parity(report)
     if report.load is not None:
         yield from _load(report.load)
-    if report.generation is not None and not report.troubles:  # those say it too
-        tone: Tone = "good" if report.generation.verdict == "generates" else "bad"
-        yield Row("tokens", report.generation.detail, tone)
+    if report.generation is not None and report.generation.verdict == "generates":  # all else is told further below
+        yield Row("tokens", report.generation.detail, "good")
     for each in report.costly:
         place = f" on the {each.node}" if each.node else ""
         yield Row("[WARN]", f"{each.failure or each.signature}{place}: {each.means}", "warn")
         yield Row("", f"-> {each.remedy}")
+    for node, outcomes in report.patches.items():
+        yield from (Row("[WARN]", f"on the {node}: {each}", "warn") for each in failed(outcomes))
     for what, why in report.untold.items():
         yield Row("[--]", f"{what} could not be read: {why}")
     for trouble in report.troubles:

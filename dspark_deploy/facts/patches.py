@@ -43,7 +43,7 @@ def patch_outcomes(lines: Iterable[str]) -> tuple[PatchOutcome, ...]:
     found: dict[str, PatchOutcome] = {}
     said: dict[str, list[str]] = {}
     for line in lines:
-        if _MARK not in line:
+        if not tells_of_patches(line):
             continue
         text = line[line.index(_MARK) :].rstrip()
         if match := _ENDED.match(text):
@@ -54,6 +54,11 @@ def patch_outcomes(lines: Iterable[str]) -> tuple[PatchOutcome, ...]:
         elif match := _SAID.match(text):
             said.setdefault(match["name"], []).append(match["line"])
     return tuple(found.values())
+
+
+def tells_of_patches(line: str) -> bool:
+    """Whether `patch_outcomes` would read it."""
+    return _MARK in line
 
 
 def failed(outcomes: Iterable[PatchOutcome]) -> tuple[PatchOutcome, ...]:

@@ -12,6 +12,7 @@ from dspark_deploy.boot.rules import Rules
 from dspark_deploy.errors import DsparkError, NodeUnreachable
 from dspark_deploy.execute.journal import try_journals
 from dspark_deploy.facts.node import Container
+from dspark_deploy.facts.patches import PatchOutcome
 from dspark_deploy.facts.recall import Recalled, parse_recalled
 from dspark_deploy.flow.pair import Reached
 from dspark_deploy.plan.journal import Journal
@@ -38,6 +39,7 @@ class Seen:
     recalled: Mapping[str, Recalled] = field(default_factory=dict)
     skew_s: Mapping[str, float] = field(default_factory=dict)  # node -> its clock less this machine's
     diagnosis: Diagnosis | None = None  # of what the ranks that run have printed
+    patches: Mapping[str, tuple[PatchOutcome, ...]] = field(default_factory=dict)  # of ranks that run
     busy_at: str | None = None  # the last line of the head's log that tells of tokens
     untold: Mapping[str, str] = field(default_factory=dict)  # what could not be read -> why
 
@@ -104,8 +106,8 @@ class PairLook:
     def _closely(self, situation: Situation, silent: Mapping[str, DsparkError], journals: tuple[Journal, ...]) -> Seen:
         """What the nodes remember, and what the ranks that run have printed. What of it can't be read is told."""
         untold = self._ask({node: host for node, host in self._here().items() if node not in silent}, situation)
-        running = [self._logs[node] for node in NODES if situation.alive(node) is not None and node in self._logs]
-        boots = [boot for log in running for boot in log.boots]
+        running = {node: log for node, log in self._logs.items() if situation.alive(node) is not None}
+        boots = [boot for node in NODES if node in running for boot in running[node].boots]
         return Seen(
             situation=situation,
             silent=silent,
@@ -113,6 +115,7 @@ class PairLook:
             recalled={node: known.recalled for node, known in self._known.items() if node in situation.own},
             skew_s={node: known.skew_s for node, known in self._known.items()},
             diagnosis=diagnose(boots, self._rules.signatures) if boots else None,
+            patches={node: log.patches for node, log in running.items() if log.patches},
             busy_at=self._logs["head"].busy_at if "head" in self._logs else None,
             untold=untold,
         )

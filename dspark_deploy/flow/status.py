@@ -134,6 +134,7 @@ class StatusReader:
             version=told.server.version if told and told.server else None,
             stand_in=told.server.stand_in if told and told.server else None,
             costly=costly,
+            patches=seen.patches,
             agreed_at=agreed_at,
             differed_at=differed_at,
             untold=seen.untold,

@@ -20,6 +20,7 @@ from dspark_deploy.cli.status_rows import lasting
 from dspark_deploy.cli.status_text import frame_text, status_frame, status_line, status_text
 from dspark_deploy.cli.text import served_text
 from dspark_deploy.errors import ConfigError, ExitCode
+from dspark_deploy.facts.patches import PatchOutcome
 from dspark_deploy.facts.recall import GpuInside, HashedOnce
 from dspark_deploy.flow.report import RankReport, StatusReport
 from dspark_deploy.plan.situation import State
@@ -215,6 +216,12 @@ def test_a_link_stays_one_and_a_pipe_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no regular file"):
         write_prometheus(SERVING, pipe)
     assert pipe.is_fifo()
+
+
+def test_a_patch_that_failed_at_this_boot_is_told() -> None:
+    outcome = PatchOutcome("1-fixes/odd.sh", "failed", 3, required=False)
+    shown = status_text(replace(SERVING, patches={"worker": (outcome,)}))
+    assert "on the worker: optional patch 1-fixes/odd.sh failed (exit 3)" in shown
 
 
 def test_whoever_calls_a_pair_with_a_key_is_told_to_send_it() -> None:

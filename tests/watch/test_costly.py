@@ -56,3 +56,11 @@ def test_the_last_line_that_tells_of_tokens_is_remembered(engine: FakeEngine) ->
     log = RankLog("head", rank, bundled_rules())
     log.read(engine, FakeClock())
     assert log.busy_at == "2026-09-01T10:00:02.000000000Z"
+
+
+def test_what_became_of_patches_is_kept(engine: FakeEngine) -> None:
+    said = ("dspark patch: 1-fixes/odd.sh: | no such place", "dspark patch: 1-fixes/odd.sh: failed (exit 3, optional)")
+    rank = engine.add(container("head"), *said, READY)
+    log = RankLog("head", rank, bundled_rules())
+    log.read(engine, FakeClock())
+    assert [str(each) for each in log.patches] == ["optional patch 1-fixes/odd.sh failed (exit 3): no such place"]
