@@ -253,5 +253,6 @@ def test_unlimited_memlock_is_granted_as_far_as_this_machine_can(bed: Bed) -> No
 
 def test_a_reset_ends_what_the_client_left_running(bed: Bed) -> None:
     process = bed.popen(["sleep", "100"])
+    wait_until(lambda: process.pid in pids_in([LAN]), 5, "the program in the client's network namespace")
     bed.reset()
     assert process.wait(5) == -9

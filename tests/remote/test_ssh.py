@@ -348,9 +348,16 @@ def test_a_name_without_an_address_is_told(sshd: Sshd, monkeypatch: pytest.Monke
 
 
 def test_a_resolver_that_hangs_has_a_limit(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = threading.Event()
+
+    def hangs(*_: object) -> None:
+        seen.wait(5)
+        raise socket.gaierror(socket.EAI_AGAIN, "too late")
+
     monkeypatch.setattr(link, "CONNECT_S", 0.1)
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_: threading.Event().wait(5))
+    monkeypatch.setattr("socket.getaddrinfo", hangs)
     assert "no answer of the resolver within 0.1 s" in refusal(sshd).why
+    seen.set()
 
 
 def test_algorithms_that_the_config_forbids_are_named(sshd: Sshd) -> None:
