@@ -20,8 +20,9 @@ from .bed import CHECKOUT, Bed
 from .host import wait_until
 
 OTHER_RUN = """
-    import json, os, time
+    import json, os, signal, time
     from tests.bed import images
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
     from tests.bed.bed import Bed
     bed = Bed.start()
     bed.head.docker("run", "-d", "--network", "host", "--entrypoint", "sleep", images.STAGE_C, "100").check()
