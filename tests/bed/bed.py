@@ -165,7 +165,8 @@ class Bed:
         """The aliases, beside spark-head and spark-worker themselves.
 
         -2222: the other port. spark-worker-jump: the fabric address, through the head. -stranger: a key that is not
-        let in. -unknown: a known_hosts file without the host. spark-nowhere: an address with no machine.
+        let in. -unknown: a known_hosts file without the host. spark-nowhere: an address with no machine. A node without
+        power answers nothing: how long that is waited for is said here, since many tests do.
         """
         key, stranger, empty = self.keys / "client", self.keys / "stranger", self.client / "known_hosts_empty"
         text = f"Host spark-*-stranger\n  IdentityFile {stranger}\nHost spark-*-unknown\n  UserKnownHostsFile {empty}\n"
@@ -176,7 +177,7 @@ class Bed:
             text += f"Host {node.alias}*\n  HostName {node.lan_address}\n  User {node.user}\n"
         return text + (
             f"Host * !spark-*-stranger\n  IdentityFile {key}\nHost *\n  IdentitiesOnly yes\n  IdentityAgent none\n"
-            f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n"
+            f"  UserKnownHostsFile {self.known_hosts}\n  GlobalKnownHostsFile /dev/null\n  ConnectTimeout 4\n"
         )
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
