@@ -9,7 +9,6 @@ from dspark_deploy.capacity.measurements import Boot, Sweep
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.intention import read_settings
 from dspark_deploy.flow.own_boots import own_boots
-from dspark_deploy.flow.own_sweeps import own_sweeps
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import load_inventory
 from dspark_deploy.patch import Patch
@@ -40,6 +39,9 @@ def own_of(wish: Wish) -> Own:
     settings = read_settings(wish)
     if not (settings.inventory.exists() or wish.inventory):
         return NOTHING
+    # The benchmarks' results bring their client along, which takes a tenth of a second: most ask without a pair.
+    from dspark_deploy.flow.own_sweeps import own_sweeps  # noqa: PLC0415  see the line above
+
     inventory, models = load_inventory(settings.inventory), catalogue_of(wish).models()
     boots, sweeps = own_boots(wish, inventory.name, models), own_sweeps(wish, inventory.name, models)
     return Own(boots, sweeps, inventory.patches)
