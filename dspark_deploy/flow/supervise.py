@@ -232,8 +232,14 @@ class Supervisor:
 
     def _not_now(self, wanted: Restart, found: NotNow) -> None:
         self._unready = bool(found.unready)
-        if found.unready:
-            self._once("waits", f"{wanted.why}; no restart before that is mended: {'; '.join(found.unready)}")
+        lacking = "; ".join(found.unready)
+        if lacking and self._said != (
+            "lacking",
+            lacking,
+        ):  # said once, though the seconds in it grow
+            self._say("waits", f"{wanted.why}; no restart before that is mended: {lacking}")
+        if lacking:
+            self._said = ("lacking", lacking)
 
     def _restarted(self, report: PairReport) -> None:
         now, began = self._clock.now(), self._watched.trouble_at
