@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +24,7 @@ from dspark_deploy.rehearsal.node import Keys, Node, Ports, free_ports
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import scenario
 from dspark_deploy.rehearsal.spec import Spec
+from dspark_deploy.remote.clock import Latch
 
 LOOK_S = 1.0  # how soon a removed folder is noticed
 
@@ -36,7 +36,7 @@ def main(places: Places) -> NoReturn:
     alive.write(str(os.getpid()))
     alive.flush()
     fcntl.flock(alive, fcntl.LOCK_EX)  # the kernel's: free as soon as this process is gone, however it went
-    told = threading.Event()
+    told = Latch()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: told.set())
     spec = Spec.read(places.spec)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
+import select
 import signal
-import threading
 import time
+import weakref
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Protocol, Self
@@ -52,6 +55,33 @@ class SystemClock:
         return SystemClock()
 
 
+class Latch:
+    """Set once and for all, by a signal handler too.
+
+    threading.Event can't be: a handler that comes while its own thread is about to wait needs the lock which that
+    thread holds, and stands for ever.
+    """
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        weakref.finalize(self, _close, self._reader, self._writer)
+
+    def set(self) -> None:
+        """End every wait, now and later."""
+        os.write(self._writer, b"!")  # never read: it stays so
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for it no longer than that; whether it is set."""
+        poll = select.poll()
+        poll.register(self._reader, select.POLLIN)
+        return bool(poll.poll(math.ceil(seconds * 1000)))
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 class Interruption:
     """Turns Ctrl-C, SIGTERM and SIGHUP into one orderly end. A SIGHUP that is ignored stays so: `nohup` means it.
 
@@ -60,7 +90,7 @@ class Interruption:
     """
 
     def __init__(self, what_runs: Callable[[], str] = lambda: "") -> None:
-        self._asked = threading.Event()
+        self._asked = Latch()
         self._name = ""
         self._what_runs = what_runs
         self._previous: dict[signal.Signals, object] = {}
@@ -89,7 +119,7 @@ class Interruption:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del frame
-        if self._asked.is_set():
+        if self._asked.wait(0):
             left = self._what_runs()
             raise Interrupted(
                 "interrupted again: ended at once",

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,6 +89,8 @@ class LocalPipe:
                 cwd=Path.home(),
                 start_new_session=True,
             )
+        self._said = ""
+        self._lock = threading.Lock()  # whoever reads to the end closes, and so may who wants it to end
         self.closed = False
 
     def send(self, data: bytes) -> int:
@@ -104,10 +107,12 @@ class LocalPipe:
 
     def errors(self) -> str:
         """See Pipe."""
-        if self.closed:
-            return self._said
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")
+        with self._lock:
+            return self._said if self.closed else self._errors_so_far()
+
+    def _errors_so_far(self) -> str:
+        descriptor = self._errors.fileno()  # not read through the file: its position is the child's too
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
     def ended(self) -> bool:
         """See Pipe."""
@@ -115,8 +120,14 @@ class LocalPipe:
 
     def close(self) -> None:
         """See Stream. The child sees the end of its input; one that does not end then is killed."""
-        if self.closed:
-            return
+        with self._lock:
+            if not self.closed:
+                self._end_child()
+                self._said = self._errors_so_far()
+                self._errors.close()
+                self.closed = True
+
+    def _end_child(self) -> None:
         with contextlib.suppress(OSError):  # the child hung up first
             self._socket.shutdown(socket.SHUT_RDWR)  # also wakes a thread that reads
         self._socket.close()
@@ -125,6 +136,3 @@ class LocalPipe:
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
-        self._said = self.errors()
-        self.closed = True
-        self._errors.close()
