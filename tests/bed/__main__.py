@@ -26,8 +26,9 @@ def main() -> int:
         sys.stdout.write(WELCOME.format(ssh_config=bed.ssh_config, inventory=bed.inventory()))
         sys.stdout.flush()
         tools = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PS1": "client$ "}
-        argv = ["nsenter", "--net=/run/netns/spark-lan", "--", "bash", "--norc"]
-        return subprocess.run(argv, check=False, cwd=bed.client, env=bed.environment(tools)).returncode
+        return subprocess.run(
+            bed.on_lan("bash", "--norc"), check=False, cwd=bed.client, env=bed.environment(tools)
+        ).returncode
     finally:
         bed.close()
 

@@ -16,7 +16,7 @@ from typing import Any
 from . import disk, network
 from .faults import FaultyNode
 from .host import Identity
-from .keeper import STATE, pids_in
+from .keeper import Names, pids_in
 from .packages import BedUnavailable, compose_binary
 from .run import Ran, run
 from .stock import STANDIN, Stock
@@ -31,16 +31,18 @@ LOCK_WAIT_S = 900
 class Bed:
     """Both hosts. `open` brings them up; `close`, or the end of this process in any way, takes everything down."""
 
-    def __init__(self, stock: Stock = STANDIN) -> None:
+    def __init__(self, stock: Stock = STANDIN, number: int = 0) -> None:
+        """`number` tells the beds of a machine apart; there is one of each at a time."""
+        self.names = Names(number)
         self._stock = stock
-        self.client = STATE / "client"
+        self.client = self.names.state / "client"
         """The client's home and working folder."""
-        self.keys = STATE / "keys"
+        self.keys = self.names.state / "keys"
         self.ssh_config = self.client / "ssh_config"
         """The user's ssh configuration: see _ssh_config for its aliases."""
         self.known_hosts = self.client / "known_hosts"
-        self.head = FaultyNode(HEAD, STATE / "head", stock.write_models)
-        self.worker = FaultyNode(WORKER, STATE / "worker", stock.write_models)
+        self.head = FaultyNode(HEAD, self.names, stock.write_models)
+        self.worker = FaultyNode(WORKER, self.names, stock.write_models)
         self.has_newer_compose = False
         self._keeper: subprocess.Popen[str] | None = None
 
@@ -49,9 +51,9 @@ class Bed:
         return self.head, self.worker
 
     @classmethod
-    def start(cls, stock: Stock = STANDIN) -> Bed:
+    def start(cls, stock: Stock = STANDIN, number: int = 0) -> Bed:
         """Make a bed and open it."""
-        bed = cls(stock)
+        bed = cls(stock, number)
         bed.open()
         return bed
 
@@ -62,7 +64,7 @@ class Bed:
             binds[disk.PLUGINS["newer"]] = compose_binary(newer=True)
         self.has_newer_compose = len(binds) > 1
         self._keeper = subprocess.Popen(
-            [sys.executable, "-I", str(KEEPER), str(LOCK_WAIT_S)],
+            [sys.executable, "-I", str(KEEPER), str(self.names.number), str(LOCK_WAIT_S)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,7 +90,7 @@ class Bed:
             node.authorized_key = (self.keys / "client.pub").read_text()
 
     def _bring_up(self, binds: dict[str, Path]) -> None:
-        network.build({node.alias: node.cables for node in self.nodes})
+        network.build(self.names, (cable for node in self.nodes for cable in node.cables.values()))
         golden = disk.golden(self._stock, CHECKOUT, lambda image, archive: self._load_images(image, archive, binds))
         self._on_both(lambda node: self._start_node(node, golden, binds))
         self.write_client_files()
@@ -132,7 +134,7 @@ class Bed:
 
     def reset(self) -> None:
         """Bring both hosts and the client's folder back to health and emptiness. Quick where nothing was broken."""
-        for pid in pids_in([network.LAN]):  # programs of the client that a test left running
+        for pid in pids_in([self.names.lan]):  # programs of the client that a test left running
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._on_both(FaultyNode.heal)
@@ -209,13 +211,13 @@ class Bed:
 
         `env` is added to `environment()`. Past `timeout` the program is killed: subprocess.TimeoutExpired.
         """
-        return run(self._client_argv(argv), env=self.environment(env), cwd=self.client, stdin=stdin, timeout=timeout)
+        return run(self.on_lan(*argv), env=self.environment(env), cwd=self.client, stdin=stdin, timeout=timeout)
 
     def popen(self, argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """Start a program as the client, in a process group of its own, with pipes for all three streams."""
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            self._client_argv(argv),
+            self.on_lan(*argv),
             env=self.environment(env),
             cwd=self.client,
             stdin=pipe,
@@ -225,9 +227,9 @@ class Bed:
             start_new_session=True,
         )
 
-    @staticmethod
-    def _client_argv(argv: Sequence[str | Path]) -> list[str]:
-        return ["nsenter", f"--net=/run/netns/{network.LAN}", "--", *map(str, argv)]
+    def on_lan(self, *argv: str | Path) -> list[str]:
+        """The words of a command that runs on the client's LAN and reaches nothing else."""
+        return ["nsenter", f"--net=/run/netns/{self.names.lan}", "--", *map(str, argv)]
 
     def inventory(self, **changes: Any) -> Path:
         """Write an inventory of this pair into the client's folder and return its path.

@@ -17,11 +17,10 @@ SESSION = BedSession(lambda: STANDIN)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, and keep them on one worker: there is one bed a machine."""
+    """Mark every test of this folder."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("bed")
-            item.add_marker(pytest.mark.xdist_group("bed"))
 
 
 def pytest_runtest_setup() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import hardware
-from .packages import SYSTEM_PATH, cache_folder
+from .packages import SYSTEM_PATH, alone, cache_folder
 from .stock import Stock
 
 SOURCES = Path(__file__).read_bytes() + hardware.SOURCES
@@ -63,14 +63,15 @@ def golden(stock: Stock, checkout: Path, load_images: Callable[[Path, Path], Non
     """The image to copy nodes from. `load_images` is called with a new one, and the archive, when there is none yet."""
     key = hashlib.sha256(f"{stock.fingerprint()} {stock.disk_size} {checkout}".encode() + SOURCES)
     path = cache_folder() / f"{stock.name}-{key.hexdigest()[:16]}.img"
-    if not path.exists():
-        for old in cache_folder().glob(f"{stock.name}-*.img*"):
-            old.unlink(missing_ok=True)
-        new = path.with_suffix(".img.part")
-        make(new, checkout, stock.disk_size)
-        with stock.archive() as images:
-            load_images(new, images)
-        new.rename(path)
+    with alone(stock.name):
+        if not path.exists():
+            for old in cache_folder().glob(f"{stock.name}-*.img*"):
+                old.unlink(missing_ok=True)
+            new = path.with_suffix(".img.part")
+            make(new, checkout, stock.disk_size)
+            with stock.archive() as images:
+                load_images(new, images)
+            new.rename(path)
     return path
 
 

@@ -142,7 +142,7 @@ class FaultyNode(Node):
         A port without a cable that gets an address (`spare`) is cabled, too.
         """
         for name, address in addresses.items():
-            network.set_address(self.alias, self.cables[name], address)
+            network.set_address(self.cables[name], address)
             if self.cables[name].address is None:
                 network.plug(self.cables[name], connected=address is not None)
         self._other_addresses = {**self._other_addresses, **addresses}
@@ -159,7 +159,7 @@ class FaultyNode(Node):
 
     def set_mtu(self, *, end: int | None = None, hop: int | None = None) -> None:
         """Give the first fabric interface, or the hop behind it, another MTU."""
-        network.set_mtu(self.alias, self.cables["fabric"], end=end, hop=hop)
+        network.set_mtu(self.cables["fabric"], end=end, hop=hop)
         self._has_other_mtu = bool(end or hop)
 
     def pull_lan(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import network
 from .docker_api import Container, DockerApi
+from .keeper import Names
 from .packages import SYSTEM_PATH
 from .run import Ran, run
 
@@ -46,13 +47,14 @@ class Process:
 class Host:
     """A host that runs, by the pid of its PID 1; 0 is a host that is off."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, names: Names) -> None:
         self.identity = identity
+        self.names = names
         self.user = identity.user
         self.alias = identity.alias
         self.home = f"/home/{identity.user}"
         self.hf_home = f"{self.home}/.cache/huggingface"
-        self.cables = network.cables(identity.role[0], identity.number)
+        self.cables = network.cables(names, identity.role, identity.number)
         self.lan_address = address_of(self.cables["lan"])
         self.fabric_address = address_of(self.cables["fabric"])
         self.fabric_interface = self.cables["fabric"].interface

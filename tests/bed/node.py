@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import disk, hardware
 from .host import PATH, SSH_PORTS, Host, Identity, address_of, wait_until
+from .keeper import Names
 
 NODE_SH = Path(__file__).with_name("node.sh")
 SWITCHES = ".stub.json"
@@ -20,9 +21,9 @@ SWITCHES = ".stub.json"
 class Node(Host):
     """A host with its life: PID 1 in namespaces of its own, its disk, its sshd and its dockerd."""
 
-    def __init__(self, identity: Identity, folder: Path, fill_cache: Callable[[Path], None]) -> None:
-        super().__init__(identity)
-        self.folder = folder
+    def __init__(self, identity: Identity, names: Names, fill_cache: Callable[[Path], None]) -> None:
+        super().__init__(identity, names)
+        self.folder = names.state / identity.role
         self._fill_cache = fill_cache
         self.authorized_key = ""
         self.image_ids: dict[str, str] = {}
@@ -53,7 +54,15 @@ class Node(Host):
         """Start PID 1 and wait for its file systems. The daemons are not started."""
         pid_file = self.folder / "pid.new"
         pid_file.write_text("")
-        argv = ["setsid", "nsenter", f"--net=/run/netns/{self.alias}", "unshare", "--mount", "--uts", "--ipc"]
+        argv = [
+            "setsid",
+            "nsenter",
+            f"--net=/run/netns/{self.names.namespace(self.identity.role)}",
+            "unshare",
+            "--mount",
+            "--uts",
+            "--ipc",
+        ]
         argv += [
             "--pid",
             "--fork",
@@ -162,7 +171,7 @@ class Node(Host):
         command = " ".join(
             [
                 "setsid dockerd -p /run/docker.pid -H unix:///run/docker.sock --exec-root /run/docker",
-                f"--cgroup-parent /bed-{self.identity.role} --exec-opt native.cgroupdriver=cgroupfs",
+                f"--cgroup-parent /{self.names.cgroup(self.identity.role)} --exec-opt native.cgroupdriver=cgroupfs",
                 ">> /var/log/dockerd.log 2>&1 < /dev/null &",
             ]
         )

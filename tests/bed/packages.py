@@ -77,6 +77,14 @@ def cache_folder() -> Path:
     return folder
 
 
+@contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Have it to oneself: several workers of a test run may need the same at once."""
+    with (cache_folder() / f"{what}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def missing_programs() -> list[str]:
     """The PROGRAMS that this machine does not have."""
     return [name for name in PROGRAMS if shutil.which(name, path=SYSTEM_PATH) is None]
@@ -84,6 +92,11 @@ def missing_programs() -> list[str]:
 
 def install_packages() -> None:
     """Install what is missing, by apt. Needs root. Raises BedUnavailable when something stays missing."""
+    with alone("packages"):
+        _install_missing()
+
+
+def _install_missing() -> None:
     if not missing_programs():
         return
     with suppress(subprocess.CalledProcessError), _no_service_starts():
@@ -134,8 +147,7 @@ def compose_binary(*, newer: bool = False) -> Path:
     kept = cache_folder() / f"compose-{'newer' if newer else 'stable'}-{platform.machine()}"
     if kept.exists():
         return kept
-    with (cache_folder() / "compose.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test workers may ask at once
+    with alone("compose"):
         if not kept.exists():
             _take_out_plugin(kept, newer=newer)
     return kept

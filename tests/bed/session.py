@@ -1,4 +1,4 @@
-"""The one bed of a test session, found out once, by the first test that wants it."""
+"""The bed of a test session, found out once, by the first test that wants it. Each worker of a run has its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from .packages import SYSTEM_PATH, BedUnavailable, distribution, install_package
 from .stock import Stock
 
 HOW = "run the tests as root on Debian or Ubuntu to have them (they install what is missing and undo what they start)"
+
+
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0")  # as pytest-xdist numbers them
 
 
 class BedSession:
@@ -48,7 +51,7 @@ class BedSession:
         if self._reason is None:
             try:
                 install_packages()
-                self._bed = Bed.start(self._stock())
+                self._bed = Bed.start(self._stock(), int(WORKER.removeprefix("gw")))
             except BedUnavailable as error:
                 self._reason = str(error)
 

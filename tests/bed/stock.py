@@ -14,7 +14,7 @@ from . import images
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """One kind of bed. Beds of all kinds share names, addresses and the lock: there is one a machine at a time."""
+    """One kind of bed. Beds of all kinds share names and the lock (keeper.Names)."""
 
     name: str  # of its disk in the cache folder
     disk_size: str  # as truncate reads it

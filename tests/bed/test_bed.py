@@ -15,7 +15,6 @@ from .docker_api import DockerRefused
 from .faults import FaultyNode
 from .host import wait_until
 from .keeper import pids_in
-from .network import LAN
 from .run import Ran
 
 
@@ -241,7 +240,7 @@ def test_dockerd_refuses_as_it_really_does(bed: Bed) -> None:
 def test_a_client_program_that_takes_too_long_is_killed(bed: Bed) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         bed.run(["sh", "-c", "sleep 100; true"], timeout=0.2)
-    assert pids_in([LAN]) == []
+    assert pids_in([bed.names.lan]) == []
 
 
 def test_unlimited_memlock_is_granted_as_far_as_this_machine_can(bed: Bed) -> None:
@@ -253,6 +252,6 @@ def test_unlimited_memlock_is_granted_as_far_as_this_machine_can(bed: Bed) -> No
 
 def test_a_reset_ends_what_the_client_left_running(bed: Bed) -> None:
     process = bed.popen(["sleep", "100"])
-    wait_until(lambda: process.pid in pids_in([LAN]), 5, "the program in the client's network namespace")
+    wait_until(lambda: process.pid in pids_in([bed.names.lan]), 5, "the program in the client's network namespace")
     bed.reset()
     assert process.wait(5) == -9

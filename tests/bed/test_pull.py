@@ -16,7 +16,7 @@ import pytest
 from . import registry
 from .bed import Bed
 from .faults import FaultyNode
-from .network import LAN, LAN_ADDRESS
+from .network import LAN_ADDRESS
 from .run import Ran
 from .tool import dspark, result
 
@@ -41,7 +41,7 @@ class Registry:
 def _stand_in(bed: Bed, tmp_path: Path) -> Iterator[Registry]:
     digest = registry.write_image(tmp_path / "registry")
     program = [sys.executable, "-I", registry.__file__, str(tmp_path / "registry"), LAN_ADDRESS]
-    with subprocess.Popen(["nsenter", f"--net=/run/netns/{LAN}", "--", *program], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(bed.on_lan(*program), stdout=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline() == b"ready\n"
         for node in bed.nodes:

@@ -47,7 +47,7 @@ class Point:
 # Twenty points that leave no rank in the middle of its boot: such a one ignores SIGTERM, as the real one does, and
 # takes its whole grace to end. The embedded pair has those, too. In an order in which each finds what the mending of
 # the one before has left: nothing runs before an `up`, and before the others agent-1m serves on anemll.
-POINTS = (
+STARTS_AND_ENDS = (
     Point("up", "kill", "worker", "session 3"),
     Point("down", "kill", "head", "stopped"),
     Point("up", "kill", "head", "session 1"),
@@ -58,6 +58,8 @@ POINTS = (
     Point("down", "cut", "head", "stopped"),
     Point("down", "dockerd", "worker", "stopped"),
     Point("down", "unreachable", "head", "stopped"),
+)
+CHANGES = (
     Point("switch", "kill", "head", "stopped"),
     Point("switch", "kill", "worker", "session 3"),
     Point("switch", "interrupt", "head", "session 2"),
@@ -79,8 +81,11 @@ def _tool(bed: Bed) -> Iterator[WarmTool]:
     tool.close()
 
 
-def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, tool: WarmTool) -> None:
-    for point, following in pairwise((*POINTS, POINTS[0])):
+@pytest.mark.parametrize("points", [STARTS_AND_ENDS, CHANGES], ids=["up and down", "switch and rollback"])
+def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, tool: WarmTool, points: tuple[Point, ...]) -> None:
+    if points[0].command != "up":
+        tool.run("up", "-p", "agent-1m").check()
+    for point, following in pairwise((*points, points[0])):
         assert serves_before(bed) == (point.command != "up"), point
         ran = stopped(bed, tool, point)
         gone = node_of(bed, point.node) if point.way in LASTING else None

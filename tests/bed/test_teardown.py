@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from . import keeper
 from .bed import CHECKOUT, Bed
 from .host import wait_until
+from .keeper import Names
 
 OTHER_RUN = """
-    import json, os, signal, time
+    import json, os, signal, sys, time
     from tests.bed import images
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
     from tests.bed.bed import Bed
-    bed = Bed.start()
+    bed = Bed.start(number=int(sys.argv[1]))
     bed.head.docker("run", "-d", "--network", "host", "--entrypoint", "sleep", images.STAGE_C, "100").check()
     client = bed.popen(["sleep", "100"])
-    namespaces = [os.stat(f"/run/netns/{name}").st_ino for name in ("spark-head", "spark-worker", "spark-lan")]
+    namespaces = [os.stat(f"/run/netns/{name}").st_ino for name in bed.names.namespaces]
     pids = [bed._keeper.pid, client.pid, *bed.head.pids(), *bed.worker.pids()]
     print(json.dumps({"keeper": bed._keeper.pid, "pids": pids, "namespaces": namespaces}), flush=True)
     time.sleep(100)
@@ -38,19 +38,20 @@ OTHER_RUN = """
 class OtherRun:
     """A test run of its own with a bed of its own, told apart from the bed of a third one that may follow."""
 
+    names: Names
     process: subprocess.Popen[str]
     keeper: int
     pids: tuple[int, ...]
     namespaces: tuple[int, ...]
 
     @classmethod
-    def begin(cls) -> OtherRun:
+    def begin(cls, names: Names) -> OtherRun:
         """Start it and wait until its bed is up."""
-        argv = [sys.executable, "-c", textwrap.dedent(OTHER_RUN)]
+        argv = [sys.executable, "-c", textwrap.dedent(OTHER_RUN), str(names.number)]
         process = subprocess.Popen(argv, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
         assert process.stdout
         told = json.loads(process.stdout.readline())
-        return cls(process, told["keeper"], tuple(told["pids"]), tuple(told["namespaces"]))
+        return cls(names, process, told["keeper"], tuple(told["pids"]), tuple(told["namespaces"]))
 
     def end(self, how: signal.Signals) -> None:
         """End the run, not its bed."""
@@ -60,7 +61,7 @@ class OtherRun:
     def left(self) -> list[str]:
         """What is still there of its bed."""
         found = [f"process {pid}" for pid in self.pids if is_alive(pid)]
-        for name in keeper.NAMESPACES:
+        for name in self.names.namespaces:
             path = Path("/run/netns", name)
             if path.exists() and path.stat().st_ino in self.namespaces:
                 found.append(name)
@@ -76,28 +77,28 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.fixture
-def closed(bed: Bed) -> Iterator[None]:
-    """The session's bed closed for the time of a test."""
+def names(bed: Bed) -> Iterator[Names]:
+    """What the session's bed is known by, which is closed for the time of a test."""
     bed.close()
-    yield
+    yield bed.names
     bed.open()
 
 
-def traces() -> list[str]:
-    """What of any bed is there on this machine: namespaces, routes, mounts, control groups, loop devices."""
-    found = [name for name in keeper.NAMESPACES if Path("/run/netns", name).exists()]
+def traces(names: Names) -> list[str]:
+    """What of this bed is there on this machine: namespaces, routes, mounts, control groups, loop devices."""
+    found = [name for name in names.namespaces if Path("/run/netns", name).exists()]
     routes = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout.splitlines()
-    found += [line for line in routes if any(network in line for network in keeper.GUARDED)]
-    found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(keeper.STATE) in line]
-    found += [str(path) for name in keeper.CGROUPS for path in Path("/sys/fs/cgroup").glob(f"*/{name}")]
+    found += [line for line in routes if f" metric {names.guard_metric}" in line]
+    found += [line for line in Path("/proc/mounts").read_text().splitlines() if f"{names.state}/" in line]
+    found += [str(path) for name in names.cgroups for path in Path("/sys/fs/cgroup").glob(f"*/{name}")]
     backing = Path("/sys/block").glob("loop*/loop/backing_file")
-    found += [text for path in backing if str(keeper.STATE) in (text := path.read_text())]
-    return [*found, *([str(keeper.STATE)] if keeper.STATE.exists() else [])]
+    found += [text for path in backing if f"{names.state}/" in (text := path.read_text())]
+    return [*found, *([str(names.state)] if names.state.exists() else [])]
 
 
-def a_keeper_runs() -> bool:
-    """Is there a bed, of whatever run?"""
-    with keeper.LOCK.open("w") as lock:
+def a_keeper_runs(names: Names) -> bool:
+    """Is there this bed, of whatever run?"""
+    with names.lock.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -105,32 +106,33 @@ def a_keeper_runs() -> bool:
     return False
 
 
-def assert_nothing_is_left() -> None:
-    """Nothing of any bed, unless another run was waiting for its turn."""
-    found = traces()
-    assert found == [] or a_keeper_runs()
+def assert_nothing_is_left(names: Names) -> None:
+    """Nothing of this bed, unless another run was waiting for its turn."""
+    found = traces(names)
+    assert found == [] or a_keeper_runs(names)
 
 
-@pytest.mark.usefixtures("closed")
-def test_closing_leaves_nothing() -> None:
-    assert_nothing_is_left()
+def test_what_is_looked_for_is_there_as_long_as_there_is_a_bed(bed: Bed) -> None:
+    assert len(traces(bed.names)) > 10
 
 
-@pytest.mark.usefixtures("closed")
+def test_closing_leaves_nothing(names: Names) -> None:
+    assert_nothing_is_left(names)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_ended_takes_its_bed_with_it(how: signal.Signals) -> None:
-    run = OtherRun.begin()
+def test_a_run_that_is_ended_takes_its_bed_with_it(names: Names, how: signal.Signals) -> None:
+    run = OtherRun.begin(names)
     assert len(run.left()) > 10
     run.end(how)
     wait_until(lambda: run.left() == [], 10)
-    assert_nothing_is_left()
+    assert_nothing_is_left(names)
 
 
-@pytest.mark.usefixtures("closed")
-def test_what_a_killed_keeper_left_is_cleared_by_the_next_bed() -> None:
-    run = OtherRun.begin()
+def test_what_a_killed_keeper_left_is_cleared_by_the_next_bed(names: Names) -> None:
+    run = OtherRun.begin(names)
     os.kill(run.keeper, signal.SIGKILL)
     run.end(signal.SIGKILL)
-    Bed.start().close()
+    Bed.start(number=names.number).close()
     assert run.left() == []
-    assert_nothing_is_left()
+    assert_nothing_is_left(names)
