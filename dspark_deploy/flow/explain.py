@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from io import BufferedReader, UnsupportedOperation
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from dspark_deploy.boot.diagnosis import Answer, Diagnosis, Outcome, RankBoot, diagnose
 from dspark_deploy.boot.events import Node
@@ -39,7 +42,7 @@ class LogFile:
     """A log to read: a path, or the standard input."""
 
     path: Path | None
-    stream: Readable | None = None
+    stream: BinaryIO | None = None
 
     @property
     def name(self) -> str:
@@ -119,21 +122,40 @@ def _read(file: LogFile, rules: Rules) -> tuple[tuple[Boot, ...], int]:
 
 @contextmanager
 def _opened(file: LogFile) -> Iterator[Readable]:
-    if file.path is None:
-        if file.stream is None:
-            raise AssertionError("a log without a path comes as a stream")
-        yield file.stream
-        return
+    """Opened once: what a pipe has given away does not come again."""
     try:
-        with file.path.open("rb") as plain:
-            packed = plain.read(len(GZIP)) == GZIP
-        with gzip.open(file.path) if packed else file.path.open("rb") as stream:
-            yield stream
+        with _plain(file) as plain:
+            _refuse_device(file, plain)
+            yield gzip.GzipFile(fileobj=plain) if plain.peek(len(GZIP)).startswith(GZIP) else plain
     except FileNotFoundError as error:
         remedy = "name a file that exists, or - for the standard input"
-        raise ConfigError(f"{file.path}: no such file", remedy=remedy) from error
+        raise ConfigError(f"{file.name}: no such file", remedy=remedy) from error
     except (OSError, EOFError, zlib.error) as error:
-        raise ConfigError(f"{file.path}: {error}", remedy="name a log file that can be read") from error
+        raise ConfigError(f"{file.name}: {error}", remedy="name a log file that can be read") from error
+
+
+@contextmanager
+def _plain(file: LogFile) -> Iterator[BufferedReader]:
+    if file.path is not None:
+        with file.path.open("rb") as plain:
+            yield plain
+        return
+    if file.stream is None:
+        raise AssertionError("a log without a path comes as a stream")
+    plain = BufferedReader(file.stream)  # type: ignore[arg-type]  # BinaryIO does not name readinto, and all have it
+    try:
+        yield plain
+    finally:
+        plain.detach()  # whoever gave it closes it
+
+
+def _refuse_device(file: LogFile, plain: BufferedReader) -> None:
+    """/dev/zero has no end. A terminal has: whoever types there ends it."""
+    with suppress(UnsupportedOperation):  # no file of the system's at all
+        if stat.S_ISCHR(os.fstat(plain.fileno()).st_mode) and not plain.isatty():
+            raise ConfigError(
+                f"{file.path or 'the standard input'} is a device, and no log", remedy="name a log file, or pipe one in"
+            )
 
 
 def _chunks(stream: Readable) -> Iterator[bytes]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -42,10 +45,28 @@ def test_the_survivors_log_alone_says_to_read_the_other(tmp_path: Path) -> None:
     assert report.understood
 
 
-def test_a_pipe_is_read_like_a_file() -> None:
-    report = explain_logs([LogFile(None, BytesIO(WORKER))])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_pipe_is_read_like_a_file(pack: Callable[[bytes], bytes]) -> None:
+    report = explain_logs([LogFile(None, BytesIO(pack(WORKER)))])
     assert place(report) == ("F29", "worker")
     assert (report.logs[0].name, report.logs[0].bytes) == ("-", len(WORKER))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_named_pipe_gives_its_bytes_once(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(pack(WORKER),))
+    writer.start()
+    report = explain_logs([LogFile(path)])
+    writer.join()
+    assert report.logs[0].bytes == len(WORKER)
+    assert place(report) == ("F29", "worker")
+
+
+def test_a_device_is_no_log() -> None:
+    with pytest.raises(ConfigError, match="is a device"):
+        explain_logs([LogFile(Path("/dev/zero"))])
 
 
 def test_a_packed_log_is_unpacked(tmp_path: Path) -> None:
