@@ -70,7 +70,7 @@ def show(common: Common, run: str) -> int:
     "archive",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to write it. Default: dspark-run-ID.tar.gz in this folder.",
+    help="Where to write it, ending in .tar.gz or .tgz. Default: dspark-run-ID.tar.gz in this folder.",
 )
 @common_options
 def export(common: Common, run: str, archive: Path | None) -> int:

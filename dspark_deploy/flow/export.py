@@ -24,6 +24,7 @@ from dspark_deploy.flow.runs import RunFolder, find_run
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import Inventory
 
+ENDINGS = (".tar.gz", ".tgz")
 MOST_BYTES = 32 << 20  # of one file; a longer log keeps its end, where it died
 ABOUT = """\
 One run of dspark {version}: `{command}` of one pair. Names of machines and users, addresses, logins and secrets are
@@ -57,6 +58,10 @@ def export_run(wish: Wish, name: str, archive: Path | None) -> ExportReport:
     """Write it, to `dspark-run-ID.tar.gz` here unless said otherwise. Raises ConfigError."""
     run = find_run(wish, name)
     target = wish.directory / (archive or f"dspark-run-{run.id}.tar.gz")
+    if not target.name.endswith(ENDINGS):  # an inventory that is named by mistake must not be written over
+        raise ConfigError(
+            f"{target} is no archive by its name", remedy=f"name one that ends in {ENDINGS[0]}: --to FILE"
+        )
     redaction = _Redaction(Anonymous(_names(run, wish)), _key(wish))
     command = run.document("run.json").get("command") or "?"
     contents = {"ABOUT.txt": ABOUT.format(version=__version__, command=command)}
@@ -139,9 +144,18 @@ def _each(value: Any, redaction: _Redaction, key: str = "") -> Any:
 
 
 def _write(target: Path, folder: str, contents: dict[str, str]) -> None:
+    part = target.with_name(f".{target.name}.part")
+    try:
+        _pack(part, folder, contents)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _pack(path: Path, folder: str, contents: dict[str, str]) -> None:
     """Owned by nobody, of no time: the archive tells nothing of its maker."""
     with (
-        target.open("wb") as file,
+        path.open("wb") as file,
         gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as archive,
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -143,6 +144,29 @@ def test_the_same_run_makes_the_same_archive(wish: Wish) -> None:
 def test_an_archive_that_can_not_be_written_is_a_mistake(wish: Wish) -> None:
     with pytest.raises(ConfigError):
         export_run(wish, FIRST, Path("no/such/folder/x.tar.gz"))
+
+
+def test_what_is_no_archive_by_its_name_is_never_written_over(wish: Wish, tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text("name: spark-pair\n")
+    with pytest.raises(ConfigError, match="no archive by its name"):
+        export_run(wish, FIRST, Path("inventory.yaml"))
+    assert inventory.read_text() == "name: spark-pair\n"
+
+
+def test_an_archive_that_breaks_off_leaves_the_one_that_was_there(
+    wish: Wish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Path(export_run(wish, FIRST, Path("a.tgz")).archive).read_bytes()
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tarfile.TarFile.addfile", no_space)
+    with pytest.raises(ConfigError, match="No space left"):
+        export_run(wish, FIRST, Path("a.tgz"))
+    assert (tmp_path / "a.tgz").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.glob("*a.tgz*")) == ["a.tgz"]
 
 
 def test_a_run_s_logs_can_be_explained_and_one_without_says_why(wish: Wish) -> None:
