@@ -58,13 +58,21 @@ class SshHost(PipedHost):
         """See PipedHost."""
         if self._transport.is_active():
             return None
-        why = f"no answer to a keepalive within {ALIVE_WITHIN_S:g} s" if self._silent else "the other side ended it"
         return NodeUnreachable(
             f"{self.where}: the SSH connection is gone",
-            why="this command closed it" if self._closed.is_set() else why,
+            why=self._why_lost(),
             remedy=f"see that the machine is on, then run the command again; try `{self._link.target.command}`",
             node=self.name,
         )
+
+    def _why_lost(self) -> str:
+        if self._closed.is_set():
+            return "this command closed it"
+        if self._silent:
+            return f"no answer to a keepalive within {ALIVE_WITHIN_S:g} s"
+        error = self._transport.saved_exception  # of the thread that read, or of a channel that was refused before
+        broken = error is not None and not isinstance(error, (EOFError, paramiko.ChannelException))
+        return str(error) if broken else "the other side ended it"
 
     def dial(self, address: str, port: int, *, timeout_s: float) -> Stream:
         """See Host. Raises TimeoutError where nothing answers, StepFailed where sshd forbids it."""

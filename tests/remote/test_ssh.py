@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import paramiko
 import pytest
 
 from dspark_deploy.errors import NodeUnreachable, StepFailed
@@ -150,6 +151,28 @@ def test_a_connection_that_breaks_during_a_command_is_told(sshd: Sshd) -> None:
     with pytest.raises(NodeUnreachable):
         host.run(["true"], timeout_s=10)
     host.close()
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (None, "the other side ended it"),
+        (EOFError(), "the other side ended it"),
+        (paramiko.ChannelException(1, "Administratively prohibited"), "the other side ended it"),  # of long before
+        (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer"),
+        (paramiko.SSHException("Invalid packet blocking"), "Invalid packet blocking"),
+    ],
+    ids=str,
+)
+def test_why_a_connection_broke_is_told(sshd: Sshd, kept: Exception | None, said: str) -> None:
+    with closing(sshd.open()) as host:
+        assert isinstance(host, ssh.SshHost)
+        host._transport.close()
+        host._transport.join(5)
+        host._transport.saved_exception = kept
+        lost = host.lost()
+    assert lost is not None
+    assert said in lost.why
 
 
 def test_a_link_that_goes_silent_is_noticed(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
