@@ -181,10 +181,13 @@ UP = Dspark("up -p agent-1m", steps=(PUSH, *START), left=both("running agent-1m"
 RELEASES = ".local/share/dspark/PAIR/releases"
 
 CASES = (
-    Case("up", (UP, Dspark("status", says=("serving", "agent-1m")))),
     Case(
-        "a second up",
-        (UP, Dspark("up -p agent-1m", steps=PROOF, says=("nothing was changed",), left=both("running agent-1m"))),
+        "up twice",
+        (
+            UP,
+            Dspark("status", says=("serving", "agent-1m")),
+            Dspark("up -p agent-1m", steps=PROOF, says=("nothing was changed",), left=both("running agent-1m")),
+        ),
     ),
     Case(
         "up with another profile",
@@ -196,8 +199,14 @@ CASES = (
             Dspark("up -p agent-1m --yes", steps=(*STOPS, *START), left=both("running agent-1m")),
         ),
     ),
-    Case("down", (UP, Dspark("down", steps=("stop the head", "stop the worker"), left=NOTHING))),
-    Case("down twice", (UP, Dspark("down", left=NOTHING), Dspark("down", says=("nothing to stop",), left=NOTHING))),
+    Case(
+        "down twice",
+        (
+            UP,
+            Dspark("down", steps=("stop the head", "stop the worker"), left=NOTHING),
+            Dspark("down", says=("nothing to stop",), left=NOTHING),
+        ),
+    ),
     Case(
         "the worker dies while loading",
         (
@@ -246,45 +255,30 @@ CASES = (
         ),
     ),
     Case(
-        "a syntax error in a compose file",
+        "compose files that are carried out by hand",
         (
             UP,
+            # One with a syntax error.
             Login("head", f"cp -r {RELEASES}/* broken && echo 'services: [' > broken/compose.yaml"),
             Login("head", "cd broken && docker compose -p PAIR -f compose.yaml up -d --no-build", fails=True),
             Dspark("status", says=("serving",), left=both("running agent-1m")),
-        ),
-    ),
-    Case(
-        "a missing bind source",
-        (
-            UP,
-            Login("head", f"cp -r {RELEASES}/* broken && rm broken/prepare.py"),
+            # One whose bind source is missing.
+            Login("head", f"rm -r broken && cp -r {RELEASES}/* broken && rm broken/prepare.py"),
             Login(
                 "head",
                 "cd broken && docker compose -p other -f compose.yaml up -d --no-build",
                 fails=True,
                 says=("bind source path does not exist",),
             ),
-            Dspark("down", left=NOTHING),
-        ),
-    ),
-    Case(
-        "an unchanged compose file leaves its container alone",
-        (
-            UP,
+            # One that is unchanged leaves its container alone.
             Login(
                 "head",
                 f"cd {RELEASES}/* && docker compose -p PAIR -f compose.yaml up -d --no-build",
                 says=("PAIR-vllm-1", "Running"),
             ),
             Dspark("status", says=("serving",), left=both("running agent-1m")),
-        ),
-    ),
-    Case(
-        "an image that is gone is not pulled",
-        (
-            UP,
-            Dspark("down"),
+            # An image that is gone is not pulled.
+            Dspark("down", left=NOTHING),
             Untag("head"),
             Login(
                 "head",

@@ -1,12 +1,16 @@
-"""The tool in processes forked off one that has loaded it: its start is most of what a short run costs."""
+"""The tool in processes forked off one that has loaded it: its start is most of what a short run costs.
+
+`python -m tests.forked DESCRIPTOR` is such a process, for warm.py.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 # Everything that the tool imports late.
 import docker
@@ -15,14 +19,20 @@ import prometheus_client.parser
 
 import dspark_deploy.flow.down
 import dspark_deploy.flow.history
+import dspark_deploy.flow.logs
+import dspark_deploy.flow.rehearse
 import dspark_deploy.flow.status
+import dspark_deploy.flow.supervise
 import dspark_deploy.flow.switch
+import dspark_deploy.flow.watch
 import dspark_deploy.remote.engine
+from dspark_deploy.__main__ import main
 from dspark_deploy.cli.commands import register_all
-from dspark_deploy.cli.group import main
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.explain import bundled_rules
 from dspark_deploy.flow.wish import Wish
+
+from .forker import be, serve
 
 IMPORTED = (docker, httpx, prometheus_client.parser, dspark_deploy.flow, dspark_deploy.remote.engine)
 OUT, ERR = "out", "err"  # in a run's folder
@@ -41,22 +51,17 @@ def fork_tool(words: Sequence[str], folder: Path, environment: Mapping[str, str]
     """
     pid = os.fork()
     if not pid:
-        _be_the_tool(words, folder, environment)
+        files = [os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600) for name in (OUT, ERR)]
+        request = {"cwd": environment["HOME"], "environment": environment, "words": words}
+        be(request, [os.open(os.devnull, os.O_RDONLY), *files], _work)
     return pid
 
 
-def _be_the_tool(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
-    code = 1
-    try:
-        os.setsid()
-        for number, name in ((1, OUT), (2, ERR)):
-            os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.environ.clear()
-        os.environ.update(environment)
-        os.chdir(environment["HOME"])
-        code = main(list(words))
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
+def _work(request: dict[str, Any]) -> int:
+    sys.argv = ["dspark", *request["words"]]
+    main()
+    return 0
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])), _work)

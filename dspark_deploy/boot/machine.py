@@ -56,7 +56,8 @@ _TELLERS = frozenset({
 
 _PARENTS = frozenset({"APIServer", "MainProcess", ""})  # processes that print a boot's first lines
 _VARIABLE = re.compile(r"detected: ([A-Z][A-Z0-9_]{2,80})")
-_ERROR = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception)|FATAL|error): \S")
+# No name is longer; without an end to it a line that is one long word would be gone through from each of its letters.
+_ERROR = re.compile(r"(?:[A-Za-z_][\w.]{0,80}(?:Error|Exception)|FATAL|error): \S")
 
 
 class BootMachine:

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from dspark_deploy.checks.case import Case
 from dspark_deploy.checks.check import Check, Verdict, bad, doubtful, fine
+from dspark_deploy.facts.architecture import of_images
 from dspark_deploy.facts.node import Image
 from dspark_deploy.plan.refusals import repository
 from dspark_deploy.plan.resolve import Workload
-
-# `uname -m` -> what an image's own architecture field calls it
-ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
 def _present(case: Case) -> Iterator[Verdict]:
@@ -40,7 +38,7 @@ def named(image: Image) -> str:
 
 def _architecture(case: Case) -> Iterator[Verdict]:
     for node, known, image, _ in case.served():
-        wanted = ARCHITECTURES.get(known.architecture, known.architecture)
+        wanted = of_images(known.architecture)
         if image.architecture == wanted:
             yield fine(f"{node}: image {image.reference} is {wanted}, as the node is", node)
         else:

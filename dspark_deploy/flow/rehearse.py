@@ -12,9 +12,10 @@ from dspark_deploy.flow.record import state_home
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.inventory import load_inventory
 from dspark_deploy.rehearsal import pair
+from dspark_deploy.rehearsal.demand import spec_of
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import HEALTHY, scenario, scenarios
-from dspark_deploy.rehearsal.spec import TIME_SCALE, spec_of
+from dspark_deploy.rehearsal.spec import TIME_SCALE
 from dspark_deploy.remote.clock import Clock
 
 BROKEN_OFF = "a rehearsal whose start was broken off"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 
 from dspark_deploy.measure.side import Side
 from dspark_deploy.remote.served import HTTP_OK
@@ -76,5 +77,5 @@ class Writer:
 
 
 def _text(head: str, words: int, pieces: int, ending: str) -> str:
-    filler = " ".join(_WORDS[number % len(_WORDS)] for number in range(words))
+    filler = " ".join(islice(cycle(_WORDS), words))
     return f"{head}{filler}{_PIECE * pieces}. {ending}"

@@ -7,6 +7,7 @@ the pair is up. It holds the lock on `alive` for as long as it lives, and ends o
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -22,7 +23,6 @@ from dspark_deploy.rehearsal.images import build_images
 from dspark_deploy.rehearsal.machine import HEAD, WORKER
 from dspark_deploy.rehearsal.node import Keys, Node, Ports, free_ports
 from dspark_deploy.rehearsal.places import Places
-from dspark_deploy.rehearsal.scenarios import scenario
 from dspark_deploy.rehearsal.spec import Spec
 from dspark_deploy.remote.clock import Latch
 
@@ -41,6 +41,7 @@ def main(places: Places) -> NoReturn:
         signal.signal(number, lambda *_: told.set())
     spec = Spec.read(places.spec)
     nodes = start_nodes(places, spec)
+    gc.freeze()  # what is loaded now stays: no collection needs to look through it again
     facts = {"pid": os.getpid(), "began": datetime.now(UTC).isoformat(timespec="seconds")}
     facts |= {"scenario": spec.scenario, "time_scale": spec.time_scale}
     part = places.facts.with_suffix(".part")
@@ -55,8 +56,7 @@ def main(places: Places) -> NoReturn:
 
 def start_nodes(places: Places, spec: Spec) -> tuple[Node, ...]:
     """Make both nodes below the folder, in which the process stands, and what a client needs to reach them."""
-    broken = scenario(spec.scenario)
-    states = {"head": broken.head, "worker": broken.worker}
+    states = {"head": spec.head, "worker": spec.worker}
     images = build_images(spec.images, places.folder / "images")
     ports = Ports(*free_ports(2))
     key = paramiko.ECDSAKey.generate()

@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from dspark_deploy.checks.image import ARCHITECTURES
+from dspark_deploy.facts.architecture import of_images
 from dspark_deploy.rehearsal.spec import ImageSpec
 from dspark_deploy.rehearsal.standin import package_tree
 
@@ -84,8 +84,7 @@ class ImageStore:
 
 def architecture() -> str:
     """This machine's, in the engine's words: images and nodes have to agree."""
-    machine = platform.machine()
-    return ARCHITECTURES.get(machine, machine)
+    return of_images(platform.machine())
 
 
 def build_images(specs: Iterable[ImageSpec], folder: Path) -> dict[str, Image]:
@@ -108,7 +107,7 @@ def _build(spec: ImageSpec, tree: Path, standin: Path) -> Image:
     python = shlex.quote(sys.executable)
     _write_program(tree / spec.python[1:], python)
     top = "/".join([".."] * (spec.executable.count("/") - 1))  # from the executable's folder, in whatever container
-    _write_program(tree / spec.executable[1:], f'{python} -I "${{0%/*}}/{top}/{STANDIN}/vllm.py"')
+    _write_program(tree / spec.executable[1:], f'{python} -I -S "${{0%/*}}/{top}/{STANDIN}/vllm.py"')
     config = {
         "Env": [f"PATH={PATH}", *(f"{name}=rehearsal" for name in spec.baked_in)],
         "Entrypoint": [spec.executable, "serve"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
+import secrets
 import shlex
 import socket
 import sys
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 
 import paramiko
@@ -22,8 +23,7 @@ from dspark_deploy.rehearsal.engine import Engine
 from dspark_deploy.rehearsal.engine_http import EngineServer
 from dspark_deploy.rehearsal.images import Image, ImageStore
 from dspark_deploy.rehearsal.machine import HEAD, WORKER, Identity, ip_addresses, write_machine
-from dspark_deploy.rehearsal.scenarios import NodeState
-from dspark_deploy.rehearsal.spec import ModelSpec, Spec
+from dspark_deploy.rehearsal.spec import ModelSpec, NodeState, Spec
 from dspark_deploy.rehearsal.sshd import USER, SshServer
 from dspark_deploy.rehearsal.standin import snapshots
 
@@ -188,7 +188,8 @@ def free_ports(count: int) -> list[int]:
     Of those that no system gives to whoever asks for any: one of these would soon be somebody's connection.
     """
     found: list[int] = []
-    for port in random.sample(FREE_PORTS, len(FREE_PORTS)):
+    first = secrets.randbelow(len(FREE_PORTS))
+    for port in chain(FREE_PORTS[first:], FREE_PORTS[:first]):
         if len(found) == count:
             break
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

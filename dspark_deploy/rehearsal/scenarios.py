@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
 
 from dspark_deploy.errors import ConfigError
+from dspark_deploy.rehearsal.spec import NodeState
 from dspark_deploy.strict import Strict, Text, nearest, read_document, validate
 
 HEALTHY = "healthy"
-
-
-class NodeState(Strict):
-    """What one node is when the rehearsal begins; the defaults are a healthy one."""
-
-    sshd: bool = True  # something listens on its SSH port
-    dockerd: bool = True
-    images: Literal["own", "swapped", "none"] = "own"  # swapped: each tag names the other family's image
-    hf_home: bool = True
-    models: bool = True
-    gpu: bool = True  # its engine can give one to a container
-    rdma: bool = True
-    listens: tuple[Literal["api", "rendezvous"], ...] = ()  # ports that something else has
-    engine: dict[str, Any] = Field(default_factory=dict)  # switches of the stand-in engine on this node
 
 
 class Scenario(Strict):

@@ -1,19 +1,34 @@
-"""What a pair is made of: decided where the user's data files are read, carried out in the background process."""
+"""What a pair is made of: decided where the user's data files are read, carried out in the background process.
+
+Nothing here needs what reads those files: the background process would take twice as long to come up.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-from pydantic import TypeAdapter
-
-from dspark_deploy.family import Family
-from dspark_deploy.model import Model
-from dspark_deploy.plan.catalogue import Catalogue
-from dspark_deploy.rehearsal.standin.vllm_family import FAMILIES
+from typing import Any, ClassVar, Literal
 
 TIME_SCALE = 60.0  # the published boot takes 306 s: about 5 s here
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What one node is when the rehearsal begins; the defaults are a healthy one."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}  # for scenarios.py, which reads these
+
+    sshd: bool = True  # something listens on its SSH port
+    dockerd: bool = True
+    images: Literal["own", "swapped", "none"] = "own"  # swapped: each tag names the other family's image
+    hf_home: bool = True
+    models: bool = True
+    gpu: bool = True  # its engine can give one to a container
+    rdma: bool = True
+    listens: tuple[Literal["api", "rendezvous"], ...] = ()  # ports that something else has
+    engine: dict[str, Any] = field(default_factory=dict)  # switches of the stand-in engine on this node
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,56 +59,29 @@ class Spec:
 
     scenario: str
     time_scale: float  # what takes a second on a real pair takes 1 / time_scale here
+    head: NodeState
+    worker: NodeState
     images: tuple[ImageSpec, ...]
     models: tuple[ModelSpec, ...]
 
     def write(self, path: Path) -> None:
         """Keep it as JSON."""
-        path.write_bytes(TypeAdapter(Spec).dump_json(self, indent=2))
+        path.write_text(json.dumps(asdict(self), indent=2), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Spec:
         """What `write` kept."""
-        return TypeAdapter(Spec).validate_json(path.read_bytes())
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return cls(
+            scenario=kept["scenario"],
+            time_scale=kept["time_scale"],
+            head=NodeState(**_with_tuples(kept["head"])),
+            worker=NodeState(**_with_tuples(kept["worker"])),
+            images=tuple(ImageSpec(**_with_tuples(each)) for each in kept["images"]),
+            models=tuple(ModelSpec(**each) for each in kept["models"]),
+        )
 
 
-def spec_of(catalogue: Catalogue, scenario: str, time_scale: float) -> Spec:
-    """A pair on which every profile of `catalogue` can be started: all of their images and models are there.
-
-    Families that no stand-in engine exists for are left out. May raise ConfigError, as every reader of data files.
-    """
-    profiles = list(catalogue.profiles())
-    tags: dict[str, list[str]] = {}
-    for profile in profiles:
-        if profile.image is not None:
-            tags.setdefault(profile.family, []).append(profile.image.partition("@")[0])
-    families = [family for family in catalogue.families() if family.name in FAMILIES]
-    models = {profile.model: catalogue.model(profile.model) for profile in profiles}
-    return Spec(
-        scenario,
-        time_scale,
-        tuple(_image(family, tags.get(family.name, [])) for family in families),
-        tuple(dict.fromkeys(map(_model, models.values()))),
-    )
-
-
-def _image(family: Family, further: list[str]) -> ImageSpec:
-    own = family.image.partition("@")[0]
-    name = own.rpartition(":")[0]
-    return ImageSpec(
-        family=family.name,
-        tags=tuple(dict.fromkeys((own, *further))),
-        digests=(f"{name}@{family.digest}",) if family.digest else (),
-        executable=family.executable,
-        python=family.python,
-        packages=family.packages,
-        baked_in=family.baked_in,
-    )
-
-
-def _model(model: Model) -> ModelSpec:
-    if model.directory is not None:
-        return ModelSpec(model.directory, None, model.ships_encoder)
-    name = model.id or ""
-    made_up = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()  # what refs/main names is the hub's to say
-    return ModelSpec(name, model.revision or made_up, model.ships_encoder)
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON knows lists alone."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}

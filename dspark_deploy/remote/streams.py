@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -127,9 +127,15 @@ def served_streams(host: Host, address: str, port: int) -> Streams:
 def endpoint_streams(url: str, *, key: str | None = None) -> Streams:
     """Any HTTP server, dialled from here. `url` is what comes before `/v1`. Raises ValueError on what is no URL."""
     try:
-        return Streams(httpx.AsyncClient(base_url=url, limits=_LIMITS, headers=_bearer(key)))
+        return Streams(httpx.AsyncClient(base_url=url, limits=_LIMITS, headers=_bearer(key), verify=_trusted()))
     except httpx.InvalidURL as error:
         raise ValueError(str(error)) from error
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whose certificates are taken, as httpx decides it. Reading all of them takes longer than many a request."""
+    return httpx.create_ssl_context()
 
 
 def _bearer(key: str | None) -> dict[str, str]:

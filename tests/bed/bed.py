@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.warm import WarmTool
+
 from . import disk, network
 from .faults import FaultyNode
 from .host import Identity
@@ -44,6 +46,7 @@ class Bed:
         self.head = FaultyNode(HEAD, self.names, stock.write_models)
         self.worker = FaultyNode(WORKER, self.names, stock.write_models)
         self.has_newer_compose = False
+        self._tool: WarmTool | None = None
         self._keeper: subprocess.Popen[str] | None = None
 
     @property
@@ -123,8 +126,18 @@ class Bed:
         self.head.end()
         disk.copy(self.head.folder / "disk.img", image)
 
+    @property
+    def tool(self) -> WarmTool:
+        """The tool on the client's LAN, to be forked; loaded at its first use and kept until the bed goes."""
+        if self._tool is None:
+            self._tool = WarmTool(self.environment(), self.on_lan())
+        return self._tool
+
     def close(self) -> None:
         """Take everything down and wait until it is gone."""
+        if self._tool:
+            self._tool.close()
+            self._tool = None
         if self._keeper and self._keeper.stdin:
             self._keeper.stdin.close()
             self._keeper.wait(30)
@@ -134,7 +147,8 @@ class Bed:
 
     def reset(self) -> None:
         """Bring both hosts and the client's folder back to health and emptiness. Quick where nothing was broken."""
-        for pid in pids_in([self.names.lan]):  # programs of the client that a test left running
+        kept = {self._tool.pid} if self._tool else set()
+        for pid in set(pids_in([self.names.lan])) - kept:  # programs of the client that a test left running
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._on_both(FaultyNode.heal)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,16 @@ def run(
     return Ran(words, process.returncode, stdout, stderr, time.monotonic() - began)
 
 
-def words_of(process: subprocess.Popen[str], awaited: str) -> str:
+class Talking(Protocol):
+    """A program that runs."""
+
+    @property
+    def stderr(self) -> IO[str] | None:
+        """What it says."""
+        ...
+
+
+def words_of(process: Talking, awaited: str) -> str:
     """What a process has written to standard error once it has said `awaited`, or ended."""
     assert process.stderr is not None
     said = ""

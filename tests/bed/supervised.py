@@ -9,6 +9,8 @@ import subprocess
 import threading
 from collections.abc import Mapping
 
+from tests.warm import ToolRun
+
 QUICK = ("--turn", "200ms", "--backoff", "200ms", "--canary-every", "1s", "--wedge-after", "3s")
 LIMIT_S = 60
 
@@ -16,7 +18,7 @@ LIMIT_S = 60
 class Supervise:
     """A `dspark supervise` that runs, and the lines that it has said."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str] | ToolRun) -> None:
         """`process` is a `supervise --output json` with pipes."""
         self._process = process
         self._lines: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()

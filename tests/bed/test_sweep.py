@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
+
+from tests.warm import LIMIT_S, ToolRun
 
 from .bed import Bed
 from .faults import FaultyNode
 from .host import wait_until
 from .images import STAGE_C
 from .run import Ran
-from .tool import result
-from .warm import LIMIT_S, Running, WarmTool
+from .tool import begin, dspark, result
 
 STATE = ".local/share/dspark/spark-pair"  # on a node, in its user's home
 
@@ -74,45 +75,38 @@ CHANGES = (
 LASTING = {"dockerd", "unreachable"}
 
 
-@pytest.fixture(name="tool")
-def _tool(bed: Bed) -> Iterator[WarmTool]:
-    tool = WarmTool(bed)
-    yield tool
-    tool.close()
-
-
 @pytest.mark.parametrize("points", [STARTS_AND_ENDS, CHANGES], ids=["up and down", "switch and rollback"])
-def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, tool: WarmTool, points: tuple[Point, ...]) -> None:
+def test_one_command_mends_what_a_stopped_one_leaves(bed: Bed, points: tuple[Point, ...]) -> None:
     if points[0].command != "up":
-        tool.run("up", "-p", "agent-1m").check()
+        dspark(bed, "up", "-p", "agent-1m").check()
     for point, following in pairwise((*points, points[0])):
         assert serves_before(bed) == (point.command != "up"), point
-        ran = stopped(bed, tool, point)
+        ran = stopped(bed, point)
         gone = node_of(bed, point.node) if point.way in LASTING else None
         assert "Traceback" not in ran.stderr, (point, ran)
-        status_is_true(bed, tool, point, ran)
+        status_is_true(bed, point, ran)
         if point.way in {"interrupt", "cut"} and point.command in {"switch", "rollback"}:
             assert serves_before(bed), (point, ran)
         if gone is not None:
-            down_with_one_gone(bed, tool, point)
+            down_with_one_gone(bed, point)
             restored(gone, point.way)
         serves = following.command != "up"
         if wrong(bed, serves=serves):
             mend = ("up", "-p", "agent-1m", "--yes") if serves else ("down",)
-            tool.run(*mend, "--lock-wait", "5s").check()
+            dspark(bed, *mend, "--lock-wait", "5s").check()
         assert wrong(bed, serves=serves) == [], (point, ran)
         for node in bed.nodes:
             wait_until(lambda node=node: not python_programs(node), 10, f"the end of all programs, {point}")  # type: ignore[misc]  # mypy knows no default of a lambda
 
 
-def test_down_names_what_a_rank_leaves(bed: Bed, tool: WarmTool) -> None:
+def test_down_names_what_a_rank_leaves(bed: Bed) -> None:
     for node in bed.nodes:
         node.write("/dev/shm/psm_before", "of somebody else")
     run = "run -d --label dspark.pair=spark-pair --stop-signal KILL --entrypoint sleep"
     bed.worker.docker(*run.split(), STAGE_C, "100").check()
     bed.worker.write("/dev/shm/psm_after", "of a rank")
     bed.worker.use_gpu("4242, VLLM::Worker_TP1")
-    ran = tool.run("down").check()
+    ran = dspark(bed, "down").check()
     assert "worker: left in shared memory: /dev/shm/psm_after\n" in ran.stderr
     assert "worker: process 4242, VLLM::Worker_TP1 still holds the GPU" in ran.stderr
     assert "psm_before" not in ran.stderr
@@ -132,22 +126,22 @@ def words(bed: Bed, command: str) -> tuple[str, ...]:
             return (command,)
 
 
-def stopped(bed: Bed, tool: WarmTool, point: Point) -> Ran:
+def stopped(bed: Bed, point: Point) -> Ran:
     """Run the command and break something once its step has ended."""
     node = node_of(bed, point.node)
     sessions = ended_sessions(node)
-    running = tool.start(*words(bed, point.command))
-    wait_until(lambda: point.reached(bed, sessions) or running.ended(), LIMIT_S, str(point))
-    assert not running.ended(), (point, running.end())
+    running = begin(bed, *words(bed, point.command))
+    wait_until(lambda: point.reached(bed, sessions) or running.poll() is not None, LIMIT_S, str(point))
+    assert running.poll() is None, (point, running.end())
     broken(node, point.way, running)
     return running.end()
 
 
-def broken(node: FaultyNode, way: str, running: Running) -> None:
+def broken(node: FaultyNode, way: str, running: ToolRun) -> None:
     """Break what `way` says."""
     ways: dict[str, Callable[[], None]] = {
-        "kill": lambda: running.send(signal.SIGKILL),
-        "interrupt": lambda: running.send(signal.SIGINT),
+        "kill": lambda: running.send_signal(signal.SIGKILL),
+        "interrupt": lambda: running.send_signal(signal.SIGINT),
         "cut": node.cut_sessions,
         "dockerd": node.stop_dockerd,
         "unreachable": lambda: node.stop_sshd(sessions=True),
@@ -164,9 +158,9 @@ def restored(node: FaultyNode, way: str) -> None:
     ways[way]()
 
 
-def status_is_true(bed: Bed, tool: WarmTool, point: Point, after: Ran) -> None:
+def status_is_true(bed: Bed, point: Point, after: Ran) -> None:
     """The word is what the containers say, by dockerd's own word."""
-    ran = tool.run("status", "--output", "json")
+    ran = dspark(bed, "status", "--output", "json")
     told = result(ran)
     if point.way in LASTING:
         assert (told["state"], ran.returncode) == ("unknown", 5), (point, ran, after)
@@ -176,10 +170,10 @@ def status_is_true(bed: Bed, tool: WarmTool, point: Point, after: Ran) -> None:
     assert told["state"] in words, (point, ran, after)
 
 
-def down_with_one_gone(bed: Bed, tool: WarmTool, point: Point) -> None:
+def down_with_one_gone(bed: Bed, point: Point) -> None:
     """It ends the other node's rank, says that it is not all, and leaves a tombstone."""
     other = bed.worker if point.node == "head" else bed.head
-    ran = tool.run("down")
+    ran = dspark(bed, "down")
     assert ran.returncode == 8, (point, ran)
     assert other.containers() == [], (point, ran)
     assert f"unconfirmed-{point.node}" in marks(other), (point, ran)

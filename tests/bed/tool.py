@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.warm import ToolRun
+
 from .bed import Bed
 from .run import Ran
 
@@ -19,10 +21,15 @@ print(urllib.request.urlopen(request, timeout=20).read().decode())
 """
 
 
-def dspark(bed: Bed, *words: str | Path, timeout: float = 60, stdin: str = "", **inventory: Any) -> Ran:
+def dspark(bed: Bed, *words: str | Path, **inventory: Any) -> Ran:
     """Run one command line of dspark against the bed's pair. `inventory` changes its inventory."""
+    return begin(bed, *words, **inventory).end()
+
+
+def begin(bed: Bed, *words: str | Path, **inventory: Any) -> ToolRun:
+    """The same, while it runs."""
     bed.inventory(**inventory)
-    return bed.run([DSPARK, *words], timeout=timeout, stdin=stdin)
+    return bed.tool.start(*map(str, words), cwd=bed.client, environment=bed.environment())
 
 
 def result(ran: Ran) -> Any:

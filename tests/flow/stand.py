@@ -45,6 +45,10 @@ class FakeClock:
         if self._interrupt_at is not None and self._now >= self._interrupt_at:
             raise Interrupted("interrupted by SIGINT", remedy="run it again")
 
+    def interrupt(self) -> None:
+        """As a Ctrl-C would, from another thread: the next sleep ends by it."""
+        self._interrupt_at = 0.0
+
     def shielded(self) -> Clock:
         clock = FakeClock()
         clock._now = self._now

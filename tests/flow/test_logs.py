@@ -5,10 +5,12 @@ from __future__ import annotations
 import queue
 import re
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
-from dspark_deploy.errors import NodeUnreachable, NotAsWanted
+from dspark_deploy.errors import Interrupted, NodeUnreachable, NotAsWanted
 from dspark_deploy.flow.follow import follow_logs
 from dspark_deploy.flow.logs import merged, sources_of
 from dspark_deploy.flow.pair import OpenHosts
@@ -77,14 +79,22 @@ class Reader:
 
     def __init__(self, hosts: OpenHosts, query: LogQuery) -> None:
         self._arrived: queue.SimpleQueue[RankLine | None] = queue.SimpleQueue()
-        clock = FakeClock()
-        sources = sources_of(hosts, PAIR, query.nodes, clock)
-        self._lines = follow_logs(hosts, PAIR, sources, query, clock)
-        threading.Thread(target=self._pump, daemon=True).start()
+        self._clock = FakeClock()
+        sources = sources_of(hosts, PAIR, query.nodes, self._clock)
+        self._lines = follow_logs(hosts, PAIR, sources, query, self._clock)
+        self._thread = threading.Thread(target=self._pump, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """As by a Ctrl-C."""
+        self._clock.interrupt()
+        self._thread.join(10)
+        assert not self._thread.is_alive()
 
     def _pump(self) -> None:
-        for line in self._lines:
-            self._arrived.put(line)
+        with suppress(Interrupted):
+            for line in self._lines:
+                self._arrived.put(line)
         self._arrived.put(None)
 
     def until(self, text: str) -> list[str]:
@@ -104,6 +114,16 @@ class Reader:
         return seen
 
 
+Follow = Callable[[OpenHosts, LogQuery], Reader]
+
+
+@pytest.fixture(name="follow")
+def _follow() -> Iterator[Follow]:
+    """Readers, which end with the test."""
+    with ExitStack() as stack:
+        yield lambda hosts, query: stack.enter_context(closing(Reader(hosts, query)))
+
+
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks for new ranks come one after the other."""
@@ -111,9 +131,9 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dspark_deploy.flow.follow.HOLD_S", 0.02)
 
 
-def test_new_lines_come_as_they_are_printed_until_no_rank_runs(hosts: OpenHosts) -> None:
+def test_new_lines_come_as_they_are_printed_until_no_rank_runs(hosts: OpenHosts, follow: Follow) -> None:
     fake(hosts, "worker").engine_.skew_s = -0.5  # its lines come half a second after the head's of the same stamp
-    reader = Reader(hosts, LogQuery(follow=True, tail=1, new_rank_s=0))
+    reader = follow(hosts, LogQuery(follow=True, tail=1, new_rank_s=0))
     assert reader.until("worker 3") == ["head head 3", "worker worker 3"]
     fake(hosts, "head").engine_.say(container("head").id, "head 4")
     assert reader.until("head 4")[-1] == "head head 4"
@@ -124,8 +144,8 @@ def test_new_lines_come_as_they_are_printed_until_no_rank_runs(hosts: OpenHosts)
     assert "worker [dspark: the rank ended: spark-pair-vllm-1 is exited, exit code 1]" in told
 
 
-def test_a_new_container_of_the_pair_is_followed_from_its_beginning(hosts: OpenHosts) -> None:
-    reader = Reader(hosts, LogQuery(nodes=("worker",), follow=True, tail=0, new_rank_s=1e9))
+def test_a_new_container_of_the_pair_is_followed_from_its_beginning(hosts: OpenHosts, follow: Follow) -> None:
+    reader = follow(hosts, LogQuery(nodes=("worker",), follow=True, tail=0, new_rank_s=1e9))
     engine = fake(hosts, "worker").engine_
     engine.vanish(container("worker").id)
     assert "was removed" in reader.until("the rank ended")[-1]
@@ -138,8 +158,8 @@ def test_a_new_container_of_the_pair_is_followed_from_its_beginning(hosts: OpenH
     ]
 
 
-def test_a_node_that_is_lost_and_comes_back_is_followed_on(hosts: OpenHosts) -> None:
-    reader = Reader(hosts, LogQuery(nodes=("worker",), follow=True, tail=1, new_rank_s=1e9))
+def test_a_node_that_is_lost_and_comes_back_is_followed_on(hosts: OpenHosts, follow: Follow) -> None:
+    reader = follow(hosts, LogQuery(nodes=("worker",), follow=True, tail=1, new_rank_s=1e9))
     reader.until("worker 3")
     engine = fake(hosts, "worker").engine_
     engine.failing = NodeUnreachable("worker: the cable is out", remedy="…", node="worker")

@@ -101,7 +101,7 @@ class Container:
         """Run it as serve.sh does."""
         about = ("--family", "anemll", "--image", "ghcr.io/x:1", "--packages", str(self.packages))
         return subprocess.run(
-            [sys.executable, "-I", PROGRAM, *about, *steps],
+            [sys.executable, "-I", "-S", PROGRAM, *about, *steps],
             env={"PATH": os.environ["PATH"], "HF_HOME": str(self.cache), **self.environment},
             capture_output=True,
             text=True,

@@ -27,6 +27,13 @@ def rehearsed(running: RehearsedPair) -> RehearsedPair:
 
 
 @pytest.fixture
+def serving(running: RehearsedPair) -> RehearsedPair:
+    """A pair that is healthy and serves agent-1m, for tests that leave its releases and its history as they are."""
+    running.serve()
+    return running
+
+
+@pytest.fixture
 def unused() -> Iterator[RehearsedPair]:
     """A place where no pair is up yet; whatever comes up there is ended."""
     pair = RehearsedPair(place())

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..bed.host import wait_until
 from ..bed.run import words_of
 from ..contract import NODES, both, left
-from .pair import DSPARK, RehearsedPair
+from ..warm import ToolRun
+from .pair import RehearsedPair, listens
 
 STAGE_C = "vllm-dspark-runtime:dspark-nvfp4-stage-c"
 ROUNDS = 3  # `make test-sweep` plays 20
@@ -43,26 +43,11 @@ def runs(pair: RehearsedPair) -> list[Path]:
     return sorted((pair.state / "dspark" / "rehearsal" / "runs").iterdir())
 
 
-def wait_until(condition: Callable[[], object], limit_s: float = 20) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def popen(pair: RehearsedPair, home: Path, *words: str) -> subprocess.Popen[str]:
-    """The tool from a controller of its own: another home, the same pair."""
-    home.mkdir(exist_ok=True)
-    environment = {**pair.environment, "HOME": str(home), "XDG_STATE_HOME": str(home)}
-    argv = [str(DSPARK), *words, "--inventory", str(pair.folder / "inventory.yaml")]
-    return subprocess.Popen(argv, env=environment, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 @contextmanager
-def another_run(pair: RehearsedPair, home: Path) -> Iterator[subprocess.Popen[str]]:
+def another_run(pair: RehearsedPair, home: Path) -> Iterator[ToolRun]:
     """An `up` of another controller that has the lock and waits for its worker."""
     pair.switch("worker", {"never_rendezvous": True})
-    run = popen(pair, home, "up")
+    run = pair.begin_elsewhere(home, "up")
     try:
         wait_until(lambda: pair.api("worker").containers())
         yield run
@@ -71,42 +56,40 @@ def another_run(pair: RehearsedPair, home: Path) -> Iterator[subprocess.Popen[st
         run.communicate(timeout=60)
 
 
-def test_a_plan_of_another_profile_shows_what_changes_in_the_files_and_ends_nothing(rehearsed: RehearsedPair) -> None:
-    before = result(rehearsed, "up", "-p", "agent-1m")["release"]
-    kept = containers(rehearsed)
-    plan = result(rehearsed, "plan", "-p", "coding-1m")
+def test_a_plan_of_another_profile_shows_what_changes_in_the_files_and_ends_nothing(serving: RehearsedPair) -> None:
+    before = serving.release
+    kept = containers(serving)
+    plan = result(serving, "plan", "-p", "coding-1m")
     assert plan["ends"] == before
     assert plan["changes"]
     for node in NODES:
         added = [line for line in plan["diffs"][node].splitlines() if line.startswith("+") and "16384" in line]
         assert added, plan["diffs"][node]
     assert "not known" in plan["downtime"]
-    assert containers(rehearsed) == kept
+    assert containers(serving) == kept
 
 
-def test_a_plan_of_what_serves_changes_nothing(rehearsed: RehearsedPair) -> None:
-    result(rehearsed, "up", "-p", "agent-1m")
-    plan = result(rehearsed, "plan", "-p", "agent-1m")
+def test_a_plan_of_what_serves_changes_nothing(serving: RehearsedPair) -> None:
+    plan = result(serving, "plan", "-p", "agent-1m")
     assert not plan["changes"]
     assert plan["diffs"] == {}
 
 
-def test_switch_there_and_back_again(rehearsed: RehearsedPair) -> None:
-    before = result(rehearsed, "up", "-p", "agent-1m")
-    there = result(rehearsed, "switch", "stage-c", "--yes")
+def test_switch_there_and_back_again(serving: RehearsedPair) -> None:
+    before = serving.release
+    there = result(serving, "switch", "stage-c", "--yes")
     assert (there["family"], there["profile"], there["state"]) == ("stage-c", "agent-1m", "serving")
-    back = result(rehearsed, "switch", "anemll", "--yes")
-    assert back["release"] == before["release"]
-    told = rehearsed.dspark("history").check().stdout
+    back = result(serving, "switch", "anemll", "--yes")
+    assert back["release"] == before
+    told = serving.dspark("history").check().stdout
     assert there["release"] in told
 
 
-def test_switching_to_what_serves_is_said_and_changes_nothing(rehearsed: RehearsedPair) -> None:
-    result(rehearsed, "up", "-p", "agent-1m")
-    kept = containers(rehearsed)
-    ran = rehearsed.dspark("switch", "anemll").check()
+def test_switching_to_what_serves_is_said_and_changes_nothing(serving: RehearsedPair) -> None:
+    kept = containers(serving)
+    ran = serving.dspark("switch", "anemll").check()
     assert "already serves this" in ran.stdout
-    assert containers(rehearsed) == kept
+    assert containers(serving) == kept
 
 
 def test_switching_needs_something_that_serves(rehearsed: RehearsedPair) -> None:
@@ -115,60 +98,57 @@ def test_switching_needs_something_that_serves(rehearsed: RehearsedPair) -> None
     assert "--family stage-c" in ran.stderr
 
 
-def test_a_target_that_dies_at_boot_brings_back_what_served(rehearsed: RehearsedPair) -> None:
-    before = result(rehearsed, "up", "-p", "agent-1m")["release"]
-    rehearsed.switch("worker", {"stage-c": {"die_at": "load", "die_message": "CUDA error: no kernel image"}})
-    ran = rehearsed.dspark("switch", "stage-c", "--yes")
+def test_a_target_that_dies_at_boot_brings_back_what_served(serving: RehearsedPair) -> None:
+    before = serving.release
+    serving.switch("worker", {"stage-c": {"die_at": "load", "die_message": "CUDA error: no kernel image"}})
+    ran = serving.dspark("switch", "stage-c", "--yes")
     assert ran.returncode == 4, ran
     assert "CUDA error: no kernel image" in ran.stderr
     assert "serves again" in ran.stderr
-    assert result(rehearsed, "status")["release"] == before
-    run = runs(rehearsed)[-1]
+    assert result(serving, "status")["release"] == before
+    run = runs(serving)[-1]
     assert json.loads((run / "run.json").read_text())["outcome"] == "launch-failed"
     assert "CUDA error: no kernel image" in (run / "worker.log").read_text()
     assert (run / "head.log").exists()
 
 
-def test_a_wreck_is_kept_where_that_is_asked_for(rehearsed: RehearsedPair) -> None:
-    result(rehearsed, "up", "-p", "agent-1m")
-    rehearsed.switch("worker", {"stage-c": {"die_at": "load"}})
-    ran = rehearsed.dspark("switch", "stage-c", "--yes", "--no-return")
+def test_a_wreck_is_kept_where_that_is_asked_for(serving: RehearsedPair) -> None:
+    serving.switch("worker", {"stage-c": {"die_at": "load"}})
+    ran = serving.dspark("switch", "stage-c", "--yes", "--no-return")
     assert ran.returncode == 4, ran
-    assert [each.state for each in rehearsed.api("worker").containers()] == ["exited"]
+    assert [each.state for each in serving.api("worker").containers()] == ["exited"]
 
 
-def test_a_target_whose_image_one_node_lacks_stops_nothing(rehearsed: RehearsedPair) -> None:
-    result(rehearsed, "up", "-p", "agent-1m")
-    kept = containers(rehearsed)
-    rehearsed.api("worker").untag(STAGE_C)
-    ran = rehearsed.dspark("switch", "stage-c", "--yes")
+def test_a_target_whose_image_one_node_lacks_stops_nothing(serving: RehearsedPair) -> None:
+    kept = containers(serving)
+    serving.api("worker").untag(STAGE_C)
+    ran = serving.dspark("switch", "stage-c", "--yes")
     assert ran.returncode == 3, ran
     assert "worker" in ran.stderr
-    assert containers(rehearsed) == kept
+    assert containers(serving) == kept
 
 
-def test_a_rollback_serves_the_release_before(rehearsed: RehearsedPair) -> None:
-    first = result(rehearsed, "up", "-p", "agent-1m")["release"]
-    result(rehearsed, "up", "-p", "coding-1m", "--yes")
-    back = result(rehearsed, "rollback", "--yes")
+def test_a_rollback_serves_the_release_before(serving: RehearsedPair) -> None:
+    first = serving.release
+    result(serving, "up", "-p", "coding-1m", "--yes")
+    back = result(serving, "rollback", "--yes")
     assert (back["release"], back["profile"]) == (first, "agent-1m")
-    assert left(rehearsed) == both("running agent-1m")
+    assert left(serving) == both("running agent-1m")
 
 
-def test_a_release_that_nobody_keeps_is_exit_2(rehearsed: RehearsedPair) -> None:
-    result(rehearsed, "up", "-p", "agent-1m")
-    ran = rehearsed.dspark("rollback", "ffffffffffff", "--yes")
+def test_a_release_that_nobody_keeps_is_exit_2(serving: RehearsedPair) -> None:
+    ran = serving.dspark("rollback", "ffffffffffff", "--yes")
     assert ran.returncode == 2
     assert "not kept on either node" in ran.stderr
 
 
 def test_two_runs_at_once_one_wins_and_one_meets_the_lock(rehearsed: RehearsedPair, tmp_path: Path) -> None:
     for _ in range(ROUNDS):
-        runs = [popen(rehearsed, tmp_path / name, "up") for name in ("one", "other")]
+        runs = [rehearsed.begin_elsewhere(tmp_path / name, "up") for name in ("one", "other")]
         said = [run.communicate(timeout=60)[1] for run in runs]
-        assert sorted(run.returncode for run in runs) == [0, 6], said
+        assert {run.returncode for run in runs} == {0, 6}, said
         assert result(rehearsed, "status")["state"] == "serving"
-        rehearsed.dspark("down").check()
+        rehearsed.reset()
 
 
 def test_a_run_waits_for_the_lock_as_long_as_it_is_told(rehearsed: RehearsedPair, tmp_path: Path) -> None:
@@ -176,7 +156,7 @@ def test_a_run_waits_for_the_lock_as_long_as_it_is_told(rehearsed: RehearsedPair
         refused = rehearsed.dspark("up")
         assert refused.returncode == 6, refused
         assert "up` of" in refused.stderr
-        waiting = popen(rehearsed, tmp_path / "waiting", "up", "--lock-wait", "60s")
+        waiting = rehearsed.begin_elsewhere(tmp_path / "waiting", "up", "--lock-wait", "60s")
         rehearsed.switch("worker", {})
         first.terminate()
         assert first.wait(60) == 130
@@ -199,22 +179,21 @@ def test_a_free_lock_has_nobody_to_end(rehearsed: RehearsedPair) -> None:
     assert "nobody" in rehearsed.dspark("unlock").check().stdout
 
 
-def test_a_stop_that_is_owed_is_told_and_made_good(rehearsed: RehearsedPair) -> None:
-    rehearsed.dspark("up").check()
+def test_a_stop_that_is_owed_is_told_and_made_good(serving: RehearsedPair) -> None:
     mark = {"unconfirmed-worker": {"at": "2026-11-30T10:00:00+00:00", "who": "me@here", "reason": "not reached"}}
-    (rehearsed.home("head") / ".local/share/dspark/rehearsal/marks.json").write_text(json.dumps(mark))
-    told = rehearsed.dspark("status", "--output", "json").json()["result"]
+    (serving.home("head") / ".local/share/dspark/rehearsal/marks.json").write_text(json.dumps(mark))
+    told = serving.dspark("status", "--output", "json").json()["result"]
     assert told["owed"] == ["worker"]
     assert "could not confirm a stop on worker" in told["detail"]
-    ran = rehearsed.dspark("up").check()
+    ran = serving.dspark("up").check()
     assert "stopping it now" in ran.stderr
-    assert left(rehearsed) == both("running agent-1m")
-    assert marks(rehearsed) == {"head": [], "worker": []}
+    assert left(serving) == both("running agent-1m")
+    assert marks(serving) == {"head": [], "worker": []}
 
 
 def test_a_boot_that_was_left_is_told_and_noted_once_it_serves(rehearsed: RehearsedPair, tmp_path: Path) -> None:
-    rehearsed.switch("head", {"load_s": 40000})
-    run = popen(rehearsed, tmp_path / "other", "up", "-p", "agent-1m")
+    rehearsed.switch("head", {"hang_at": "shards"})
+    run = rehearsed.begin_elsewhere(tmp_path / "other", "up", "-p", "agent-1m")
     said = words_of(run, "wait until the API answers")
     run.terminate()
     said += run.communicate(timeout=60)[1]
@@ -225,7 +204,9 @@ def test_a_boot_that_was_left_is_told_and_noted_once_it_serves(rehearsed: Rehear
     assert told.returncode == 8
     assert told.json()["result"]["detached"]["who"]
     assert "left it to boot on" in told.json()["result"]["detail"]
-    wait_until(lambda: rehearsed.dspark("status", "-q").returncode == 0)
+    rehearsed.switch("head", {})
+    wait_until(lambda: listens(rehearsed.ports["api"]))
+    rehearsed.dspark("status", "-q").check()
     assert marks(rehearsed) == {"head": [], "worker": []}
     assert [each["outcome"] for each in result(rehearsed, "history")["entries"]] == ["serving"]
 
@@ -234,21 +215,20 @@ def test_a_watch_from_another_machine_shows_a_boot_that_was_left_and_completes_i
     rehearsed: RehearsedPair, tmp_path: Path
 ) -> None:
     rehearsed.switch("head", {"hang_at": "shards"})
-    up = popen(rehearsed, tmp_path / "one", "up", "-p", "agent-1m")
+    up = rehearsed.begin_elsewhere(tmp_path / "one", "up", "-p", "agent-1m")
     said = words_of(up, "wait until the API answers")
     up.send_signal(signal.SIGINT)
     said += up.communicate(timeout=60)[1]
     assert up.returncode == 130, said
     assert "watch` shows it" in said
-    watch = popen(rehearsed, tmp_path / "two", "watch")
+    watch = rehearsed.begin_elsewhere(tmp_path / "two", "watch")
     words_of(watch, "wait until the API answers")
     watch.send_signal(signal.SIGINT)
     said = watch.communicate(timeout=60)[1]
     assert watch.returncode == 130, said
     assert "the pair goes on as it is" in said
     assert marks(rehearsed) == {"head": ["booting"], "worker": ["booting"]}
-    watch = popen(rehearsed, tmp_path / "two", "watch", "--output", "json")
-    assert watch.stdout is not None
+    watch = rehearsed.begin_elsewhere(tmp_path / "two", "watch", "--output", "json")
     booting = next(event for line in watch.stdout if (event := json.loads(line))["event"] == "boot")
     assert [rank["node"] for rank in booting["ranks"]] == ["head", "worker"]
     rehearsed.switch("head", {})
@@ -262,12 +242,12 @@ def test_a_watch_from_another_machine_shows_a_boot_that_was_left_and_completes_i
     assert entry["phases"]["worker"]["rendezvous"] >= 0
 
 
-def test_a_pair_that_serves_or_is_down_is_told_at_once_by_watch(rehearsed: RehearsedPair) -> None:
-    down = rehearsed.dspark("watch")
+def test_a_pair_that_serves_or_is_down_is_told_at_once_by_watch(serving: RehearsedPair) -> None:
+    assert "serving" in serving.dspark("watch").check().stdout
+    serving.reset()
+    down = serving.dspark("watch")
     assert down.returncode == 8
     assert "no boot to watch" in down.stderr
-    rehearsed.dspark("up").check()
-    assert "serving" in rehearsed.dspark("watch").check().stdout
 
 
 def test_a_fatal_line_ends_the_wait_while_both_ranks_run_and_the_record_tells_it(rehearsed: RehearsedPair) -> None:

@@ -23,9 +23,8 @@ PAIR = "rehearsal"
 
 
 @pytest.fixture(name="host")
-def _host(rehearsed: RehearsedPair) -> Iterator[Host]:
-    rehearsed.dspark("up").check()
-    host = open_host("head", parse_host("rehearsal-head"), ssh_config=rehearsed.folder / "ssh_config")
+def _host(serving: RehearsedPair) -> Iterator[Host]:
+    host = open_host("head", parse_host("rehearsal-head"), ssh_config=serving.folder / "ssh_config")
     yield host
     host.close()
 
@@ -41,6 +40,14 @@ def test_logs_begin_where_they_are_asked_to(host: Host) -> None:
     assert list(engine.logs(container.id, since_s=-3600)) == []
 
 
+def test_an_image_is_known_by_its_tags_digest_and_id(host: Host) -> None:
+    engine = host.engine()
+    found = engine.image_id(IMAGE)
+    assert found is not None
+    assert engine.image_id(found) == found
+    assert engine.image_id("no/such:image") is None
+
+
 def test_a_follower_sees_the_end_of_the_container(host: Host) -> None:
     engine = host.engine()
     (container,) = engine.containers(PAIR)
@@ -51,17 +58,8 @@ def test_a_follower_sees_the_end_of_the_container(host: Host) -> None:
     assert engine.inspect(container.id) is None
 
 
-def test_an_image_is_known_by_its_tags_digest_and_id(host: Host) -> None:
-    engine = host.engine()
-    found = engine.image_id(IMAGE)
-    assert found is not None
-    assert engine.image_id(found) == found
-    assert engine.image_id("no/such:image") is None
-
-
-@pytest.mark.usefixtures("host")
-def test_a_command_runs_in_a_container_that_runs_and_in_no_other(rehearsed: RehearsedPair) -> None:
-    engine = rehearsed.api("head")
+def test_a_command_runs_in_a_container_that_runs_and_in_no_other(serving: RehearsedPair) -> None:
+    engine = serving.api("head")
     (container,) = engine.containers()
     assert "prepare.py" in engine.execute(container.id, "/bin/sh", "-c", "ls /opt/dspark; echo /opt/dspark >&2")
     assert "/no/such" in engine.execute(container.id, "/no/such")

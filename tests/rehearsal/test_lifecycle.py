@@ -7,36 +7,22 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ..bed.host import wait_until
 from ..bed.run import Ran
-from .pair import FAST, RehearsedPair, clear_left_over
-
-
-def wait_until(condition: Callable[[], object], limit_s: float, what: str) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {limit_s:g} s for {what} in vain"
-        time.sleep(0.01)
+from .pair import FAST, RehearsedPair, clear_left_over, listens
 
 
 def processes(pair: RehearsedPair) -> list[str]:
     """Every process that names the pair's folder: the background, containers, programs of logins."""
     listed = subprocess.run(["ps", "-Aww", "-o", "pid=,args="], check=True, capture_output=True, text=True).stdout
     return [line for line in listed.splitlines() if str(pair.folder) in line]
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_pair_stays_up_for_other_terminals_until_stop(unused: RehearsedPair) -> None:
@@ -46,7 +32,7 @@ def test_a_pair_stays_up_for_other_terminals_until_stop(unused: RehearsedPair) -
     assert (told["state"], told["pair"]) == ("serving", "rehearsal")
     port = unused.ports["api"]
     assert listens(port)
-    stopped = unused.run("rehearse", "stop").check()
+    stopped = unused.dspark("stop").check()
     assert "ended the rehearsal pair" in stopped.stdout
     assert not listens(port)
     wait_until(lambda: not processes(unused), 1, "the end of all processes")
@@ -92,10 +78,13 @@ def test_what_can_not_be_meant_is_exit_2(unused: RehearsedPair, words: tuple[str
     assert not unused.folder.exists(), "a pair was started for it"
 
 
-def test_the_users_own_inventory_and_variables_have_no_say(rehearsed: RehearsedPair) -> None:
+def test_the_users_own_inventory_and_variables_have_no_say(
+    rehearsed: RehearsedPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (rehearsed.state / "inventory.yaml").write_text("name: real\nhead: {host: a}\nworker: {host: b}\n")
-    mine = {"DSPARK_INVENTORY": "inventory.yaml", "DSPARK_SSH_CONFIG": "/no/such/file"}
-    ran = rehearsed.run("rehearse", "status", "--output", "json", env=mine)
+    monkeypatch.setitem(rehearsed.environment, "DSPARK_INVENTORY", "inventory.yaml")
+    monkeypatch.setitem(rehearsed.environment, "DSPARK_SSH_CONFIG", "/no/such/file")
+    ran = rehearsed.dspark("status", "--output", "json")
     assert ran.json()["result"]["pair"] == "rehearsal"
 
 
@@ -104,9 +93,12 @@ def test_options_before_the_command_go_to_it(rehearsed: RehearsedPair) -> None:
     assert told.json()["result"]["profile"] == "coding-1m"
 
 
-def test_a_machine_without_openssh_needs_none(rehearsed: RehearsedPair, tmp_path: Path) -> None:
+def test_a_machine_without_openssh_needs_none(
+    rehearsed: RehearsedPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "cat").symlink_to(shutil.which("cat") or "")
-    ran = rehearsed.run("rehearse", "status", "--output", "json", env={"PATH": str(tmp_path)})
+    monkeypatch.setitem(rehearsed.environment, "PATH", str(tmp_path))
+    ran = rehearsed.dspark("status", "--output", "json")
     assert ran.json()["result"]["state"] == "down", ran
 
 
@@ -180,7 +172,8 @@ def test_blanks_and_percent_signs_in_the_place_change_nothing(unused: RehearsedP
         assert ran.json()["result"]["state"] == "down", ran
         (odd.state / "bin").mkdir()
         (odd.state / "bin/cat").symlink_to(shutil.which("cat") or "")
-        ran = odd.run("rehearse", "status", "--output", "json", env={"PATH": str(odd.state / "bin")})  # no OpenSSH
+        odd.environment["PATH"] = str(odd.state / "bin")  # no OpenSSH
+        ran = odd.dspark("status", "--output", "json")
         assert ran.json()["result"]["state"] == "down", ran
     finally:
         odd.stop()
@@ -245,11 +238,10 @@ def test_a_profile_of_the_users_own_can_be_rehearsed(unused: RehearsedPair) -> N
     assert ran.json()["result"]["profile"] == "mine"
 
 
-def test_every_answer_says_that_no_model_ran(rehearsed: RehearsedPair) -> None:
-    rehearsed.dspark("up").check()
-    answer = answered(rehearsed, "/v1/completions", {"prompt": "1", "max_tokens": 1})
+def test_every_answer_says_that_no_model_ran(serving: RehearsedPair) -> None:
+    answer = answered(serving, "/v1/completions", {"prompt": "1", "max_tokens": 1})
     assert "no model ran" in answer["system_fingerprint"]
-    assert "no model ran" in answered(rehearsed, "/version", None)["stand_in"]
+    assert "no model ran" in answered(serving, "/version", None)["stand_in"]
 
 
 def answered(pair: RehearsedPair, path: str, body: dict[str, Any] | None) -> dict[str, str]:

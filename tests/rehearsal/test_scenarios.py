@@ -11,12 +11,16 @@ import pytest
 
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.wish import Wish
+from dspark_deploy.rehearsal import sshd
 from dspark_deploy.rehearsal.background import start_nodes
+from dspark_deploy.rehearsal.demand import spec_of
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import HEALTHY, Scenario, scenarios
-from dspark_deploy.rehearsal.spec import spec_of
+from dspark_deploy.rehearsal.spec import NodeState
 
 from ..contract import NODES
+from ..forker import Forker
+from .forking import forking, new_forker
 from .pair import FAST, RehearsedPair, place
 
 HERE = Wish(directory=Path(), home=Path())
@@ -29,14 +33,25 @@ SERVED = replace(SPEC, models=tuple(model for model in SPEC.models if model.name
 GIVES_UP = {"worker-never-meets": ("--rendezvous-timeout", "1s"), "head-never-answers": ("--timeout", "2s")}
 
 
+@pytest.fixture(name="forker", scope="module")
+def _forker() -> Iterator[Forker]:
+    forker = new_forker()
+    yield forker
+    forker.close()
+
+
 @pytest.fixture(name="pair", params=list(scenarios()))
-def _pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[RehearsedPair, Scenario]]:
+def _pair(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, forker: Forker
+) -> Iterator[tuple[RehearsedPair, Scenario]]:
     """A pair in one scenario, its nodes in this process: a process of its own would only take longer to start."""
     pair = RehearsedPair(place())
     pair.folder.mkdir(parents=True)
     monkeypatch.chdir(pair.folder)
-    nodes = start_nodes(Places(pair.folder), replace(SERVED, scenario=request.param))
-    yield pair, scenarios()[request.param]
+    monkeypatch.setattr(sshd, "subprocess", forking(forker))
+    scenario = scenarios()[request.param]
+    nodes = start_nodes(Places(pair.folder), replace(SERVED, head=scenario.head, worker=scenario.worker))
+    yield pair, scenario
     for node in nodes:
         node.close()
     shutil.rmtree(pair.state)
@@ -54,7 +69,7 @@ def test_the_first_up_ends_as_the_scenario_says(
         return
     *_, last = ran.stderr.splitlines()
     assert last.startswith("  -> "), ran
-    broken = [node for node in NODES if getattr(scenario, node).model_fields_set]
+    broken = [node for node in NODES if getattr(scenario, node) != NodeState()]
     assert any(node in ran.stderr for node in broken)
     for node in NODES:
         if getattr(scenario, node).dockerd:

@@ -16,6 +16,7 @@ from queue import SimpleQueue
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from ..warm import ToolRun
 from .pair import DSPARK, RehearsedPair
 
 LIMIT_S = 60
@@ -24,7 +25,7 @@ LIMIT_S = 60
 class Following:
     """A command that goes on until it is interrupted. Its lines are waited for."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: ToolRun) -> None:
         self.process = process
         self._lines: SimpleQueue[str | None] = SimpleQueue()
         threading.Thread(target=self._pump, daemon=True).start()
@@ -42,7 +43,6 @@ class Following:
         return self.process.wait(LIMIT_S)
 
     def _pump(self) -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
         self._lines.put(None)
@@ -50,32 +50,29 @@ class Following:
 
 @contextmanager
 def following(pair: RehearsedPair, *words: str) -> Iterator[Following]:
-    argv = [str(DSPARK), "rehearse", *words]
-    with subprocess.Popen(
-        argv, env=pair.environment, cwd=pair.state, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        try:
-            yield Following(process)
-        finally:
-            process.kill()
+    process = pair.begin("rehearse", *words)
+    try:
+        yield Following(process)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_what_serves_is_told_and_a_rank_that_dies_is_seen_by_whoever_watches_or_follows(
-    rehearsed: RehearsedPair,
+    serving: RehearsedPair,
 ) -> None:
-    rehearsed.dspark("up").check()
-    serves(rehearsed)
+    serves(serving)
     watching = ("status", "--watch", "--every", "100ms", "--output", "json")
-    with following(rehearsed, *watching) as watch, following(rehearsed, "logs", "worker", "-f", "--tail", "1") as logs:
+    with following(serving, *watching) as watch, following(serving, "logs", "worker", "-f", "--tail", "1") as logs:
         assert json.loads(watch.until('"state": "serving"'))["exit_code"] == 0
         logs.until("worker | ")
-        (container,) = rehearsed.api("worker").containers()
-        rehearsed.api("worker").kill(container.id)
+        (container,) = serving.api("worker").containers()
+        serving.api("worker").kill(container.id)
         (trouble,) = json.loads(watch.until('"state": "split"'))["result"]["troubles"]
         assert (trouble["node"], bool(trouble["since"])) == ("worker", True)
         assert "exit code 137" in trouble["facts"][0]
         assert "exit code 137" in logs.until("[dspark: the rank ended")
-        rehearsed.dspark("up", "-q").check()
+        serving.dspark("up", "-q").check()
         logs.until("[dspark: a new rank runs")
         logs.until("distributed_init_method")
         watch.until('"state": "serving"')
@@ -114,18 +111,18 @@ def test_on_a_terminal_a_watch_redraws_itself(rehearsed: RehearsedPair) -> None:
 
 
 def test_a_way_back_is_shown_before_it_is_taken_and_runs_are_told_packed_and_explained(
-    rehearsed: RehearsedPair,
+    serving: RehearsedPair,
 ) -> None:
-    first = rehearsed.dspark("up", "-p", "agent-1m", "--output", "json", "-q").check().json()["result"]
-    rehearsed.dspark("up", "-p", "coding-1m", "-q", "-y").check()
-    plan = rehearsed.dspark("rollback", "-n", "--output", "json").check().json()["result"]
-    assert (plan["release"], plan["changes"]) == (first["release"], True)
+    first = serving.release
+    serving.dspark("up", "-p", "coding-1m", "-q", "-y").check()
+    plan = serving.dspark("rollback", "-n", "--output", "json").check().json()["result"]
+    assert (plan["release"], plan["changes"]) == (first, True)
     assert plan["ends"] is not None
-    shown = rehearsed.dspark("history", "show", "last", "--output", "json").check().json()["result"]
+    shown = serving.dspark("history", "show", "last", "--output", "json").check().json()["result"]
     assert (shown["command"], shown["outcome"], shown["profile"]) == ("up", "serving", "coding-1m")
-    assert shown["run"] in rehearsed.dspark("history").check().stdout
-    assert "the boot is healthy" in rehearsed.called("explain", shown["run"]).check().stdout
-    packed = rehearsed.dspark("history", "export", "last", "--output", "json").check().json()["result"]
+    assert shown["run"] in serving.dspark("history").check().stdout
+    assert "the boot is healthy" in serving.called("explain", shown["run"]).check().stdout
+    packed = serving.dspark("history", "export", "last", "--output", "json").check().json()["result"]
     with tarfile.open(packed["archive"]) as archive:
         names = {member.name.partition("/")[2] for member in archive}
     assert {"ABOUT.txt", "run.json", "head.log", "worker.log"} <= names

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from ..bed.supervised import QUICK, Supervise
-from .pair import DSPARK, RehearsedPair
+from .pair import RehearsedPair
+
+QUICKER = ("--canary-every", "300ms", "--wedge-after", "2s")  # no kernel and no cable is in the way
 
 
 def supervised(pair: RehearsedPair) -> Supervise:
     """A `dspark rehearse supervise`."""
-    pipe = subprocess.PIPE
-    argv = [str(DSPARK), "rehearse", "supervise", "--output", "json", *QUICK]
-    return Supervise(subprocess.Popen(argv, env=pair.environment, cwd=pair.state, stdout=pipe, stderr=pipe, text=True))
+    return Supervise(pair.begin("rehearse", "supervise", "--output", "json", *QUICK, *QUICKER))
 
 
 @pytest.fixture(name="supervise")

@@ -1,10 +1,9 @@
 """`python -m tests.sweep [WORD...]`: each command that changes a pair, stopped after each step in each way there is.
 
 `nodes.py` is an embedded pair in a process of its own that can be broken; `steps.py` numbers what is done on it, and
-holds a step's answer back when told to; `forker.py` spares it the start of each program. `side.py` drives the pair and
-runs the tool beside it; `points.py` says what is stopped where; `judge.py` plays one point and holds it to what was
-promised; `players.py` plays several at once; `twice.py` is two runs at once. Words pick the points whose name has all
-of them.
+holds a step's answer back when told to. `side.py` drives the pair and runs the tool beside it; `points.py` says what is
+stopped where; `judge.py` plays one point and holds it to what was promised; `players.py` plays several at once;
+`twice.py` is two runs at once. Words pick the points whose name has all of them.
 
 Prints what was wrong, and how many points were tried. Exit 1 where anything was wrong, 2 where the time was over.
 """

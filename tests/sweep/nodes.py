@@ -11,14 +11,12 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import paramiko
@@ -26,16 +24,14 @@ import paramiko
 from dspark_deploy.flow.catalogue import catalogue_of
 from dspark_deploy.flow.wish import Wish
 from dspark_deploy.rehearsal import background, engine_http, node, sshd
+from dspark_deploy.rehearsal.demand import spec_of
 from dspark_deploy.rehearsal.engine import Engine
 from dspark_deploy.rehearsal.engine_api import Answer
 from dspark_deploy.rehearsal.engine_api import answer as engine_answer
 from dspark_deploy.rehearsal.places import Places
 from dspark_deploy.rehearsal.scenarios import HEALTHY
-from dspark_deploy.rehearsal.spec import spec_of
-from dspark_deploy.remote.program import COMMAND, PATH_SETUP
-from dspark_deploy.remote.ssh import DIAL_ENGINE
 
-from .forker import Forker
+from ..rehearsal.forking import forking, new_forker
 from .steps import ENGINE_STEPS, SpiedChannel, Steps
 
 TIME_SCALE = 10000.0
@@ -193,24 +189,6 @@ def spy(steps: Steps, breakable: list[Breakable]) -> None:
     sshd._Listener.verify_request = verify  # type: ignore[method-assign]
 
 
-def fork_programs(forker: Forker) -> None:
-    """Have the programs that the tool sends forked off, not started."""
-    further = PATH_SETUP.partition("}")[2].partition(";")[0]
-
-    def popen(argv: tuple[str, ...], *, cwd: Path, env: dict[str, str], **more: Any) -> Any:
-        environment = {**env, "PATH": f"{env['PATH']}:{further}"}
-        match argv[-1]:
-            case str(command) if command == COMMAND:
-                return forker.fork(cwd, environment)
-            case str(command) if command == DIAL_ENGINE:
-                return forker.fork(cwd, environment, (str(cwd.parent), "system", "dial-stdio"))
-            case _:
-                return subprocess.Popen(argv, cwd=cwd, env=env, **more)
-
-    names = SimpleNamespace(Popen=popen, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
-    setattr(sshd, "subprocess", names)  # noqa: B010  a plain assignment is none of a name that it exports
-
-
 def main(folder: Path) -> None:
     """Serve one driver until its end of input."""
     out = threading.Lock()
@@ -220,8 +198,8 @@ def main(folder: Path) -> None:
             sys.stdout.write(json.dumps(document) + "\n")
             sys.stdout.flush()
 
-    forker = Forker()
-    fork_programs(forker)
+    forker = new_forker()
+    setattr(sshd, "subprocess", forking(forker))  # noqa: B010  a plain assignment is none of a name that it exports
     steps = Steps(say)
     breakable: list[Breakable] = []
     spy(steps, breakable)

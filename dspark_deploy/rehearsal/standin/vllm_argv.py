@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 from .vllm_family import HERE, Family
@@ -48,8 +49,11 @@ def non_default(arguments: argparse.Namespace, family: Family) -> dict[str, Any]
     return {**shown, "model": arguments.model}
 
 
+@lru_cache(maxsize=1)
 def _build(family: Family) -> _Parser:
-    parser = _Parser(prog="vllm serve", allow_abbrev=False, add_help=False)
+    # With a width: the terminal's would be asked for at each of some three hundred flags.
+    formatter = partial(argparse.HelpFormatter, width=100)
+    parser = _Parser(prog="vllm serve", allow_abbrev=False, add_help=False, formatter_class=formatter)
     parser.add_argument("-h", "--help", action="help")
     for line in (HERE / "vllm-flags-0.32.0.tsv").read_text(encoding="utf-8").splitlines():
         if line.startswith(("#", "group\t")):

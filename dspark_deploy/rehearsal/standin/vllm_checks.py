@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import vllm_host as host
 from .vllm_family import Family, known_names
@@ -24,8 +23,7 @@ ONLINE = (
 )
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(NamedTuple):
     """The files that are going to be served."""
 
     folder: Path

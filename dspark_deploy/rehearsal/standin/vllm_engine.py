@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 
 from . import vllm_host as host
-from .vllm_api import ROUTES, Server
 from .vllm_argv import parse
 from .vllm_boot import Boot
 from .vllm_family import this_family
-from .vllm_generate import Engine
-from .vllm_log import API_SERVER, WORKER, Death, Log
+from .vllm_log import Death, Log
 from .vllm_pair import Lonely, Peer
-
-STATISTICS_S = 10
 
 
 def main(words: Sequence[str]) -> int:
@@ -46,13 +41,21 @@ def main(words: Sequence[str]) -> int:
 
 
 def _run(boot: Boot) -> None:
-    server = Server(boot) if boot.rank == 0 and not boot.arguments.headless else None
-    boot.run()
-    signal.signal(signal.SIGTERM, _end_now)
-    if server is None:
+    if boot.rank or boot.arguments.headless:
+        _boot(boot)
         _stay(boot)
     else:
-        _serve(boot, server)
+        from .vllm_api import Server  # noqa: PLC0415  a third of a start, and the worker serves nothing
+        from .vllm_serving import serve  # noqa: PLC0415  likewise
+
+        server = Server(boot)
+        _boot(boot)
+        serve(server)
+
+
+def _boot(boot: Boot) -> None:
+    boot.run()
+    signal.signal(signal.SIGTERM, _end_now)
 
 
 def _end_now(number: int, frame: object) -> None:  # noqa: ARG001  a signal handler's signature
@@ -64,61 +67,3 @@ def _stay(boot: Boot) -> None:
     boot.enter("serving")
     while True:
         time.sleep(3600)
-
-
-def _serve(boot: Boot, server: Server) -> None:
-    boot.enter("server")
-    boot.pass_time("server")
-    server.engine = Engine(boot)
-    arguments, log = boot.arguments, boot.log
-    message = f"Starting vLLM server on http://{arguments.host or '0.0.0.0'}:{arguments.port}"  # noqa: S104
-    log.info(API_SERVER, "api_server.py:1325", message)
-    log.info(API_SERVER, "launcher.py:38", "Available routes are:")
-    for verb, routes in ROUTES.items():
-        for route in routes:
-            log.info(API_SERVER, "launcher.py:47", f"Route: {route}, Methods: {verb}")
-    log.uvicorn(f"Started server process [{os.getpid()}]")
-    log.uvicorn("Waiting for application startup.")
-    server.server_activate()
-    log.uvicorn("Application startup complete.")
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    threading.Thread(target=_statistics, args=(boot, server.engine), daemon=True).start()
-    threading.Thread(target=_die_by_switch, args=(boot,), daemon=True).start()
-    server.engine.dead.wait()
-    time.sleep(0.5)  # the request that found it out gets its answer
-    for line in ("Shutting down", "Waiting for application shutdown.", "Application shutdown complete."):
-        log.uvicorn(line)
-    log.uvicorn(f"Finished server process [{os.getpid()}]")  # and it ends with 0, as the real one does
-
-
-def _die_by_switch(boot: Boot) -> None:
-    try:
-        boot.enter("serving")
-    except Death as death:
-        for line in death.lines:
-            boot.log.failure(WORKER, "multiproc_executor.py:843", line)
-        os._exit(death.code)
-
-
-def _statistics(boot: Boot, engine: Engine) -> None:
-    """Every ten seconds a line about what went through, as long as anything does."""
-    metrics, before = engine.metrics, (0, 0)
-    while True:
-        time.sleep(STATISTICS_S)
-        now = (metrics.prompt_tokens, metrics.generation_tokens)
-        prompt, generated = (new - old for new, old in zip(now, before, strict=True))
-        if not (prompt or generated or metrics.running or metrics.waiting):
-            continue
-        message = f"Engine 000: Avg prompt throughput: {prompt / STATISTICS_S:.1f} tokens/s, "
-        message += f"Avg generation throughput: {generated / STATISTICS_S:.1f} tokens/s, "
-        message += f"Running: {metrics.running} reqs, Waiting: {metrics.waiting} reqs, "
-        message += f"GPU KV cache usage: {100 * metrics.usage:.1f}%, Prefix cache hit rate: 0.0%"
-        boot.log.info(API_SERVER, "loggers.py:257", message)
-        if engine.drafts and metrics.steps:
-            length = 1 + metrics.accepted / metrics.steps
-            message = (
-                f"SpecDecoding metrics: Mean acceptance length: {length:.2f}, Accepted: {metrics.accepted} tokens, "
-            )
-            rate = 100 * metrics.accepted / (metrics.steps * engine.drafts)
-            boot.log.info(API_SERVER, "metrics.py:100", f"{message}Avg Draft acceptance rate: {rate:.1f}%")
-        before = now

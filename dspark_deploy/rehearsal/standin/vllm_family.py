@@ -8,8 +8,8 @@ more what it has of its own. The differences come from the upstream recipe's doc
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 SWITCHES_OF_STAGE_C = (
@@ -38,8 +38,7 @@ KNOWN_TO_BOTH = (
 BAKED_IN_UNKNOWN = ("VLLM_BUILD_URL", "VLLM_BUILD_COMMIT", "VLLM_BUILD_PIPELINE", "VLLM_IMAGE_TAG")
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """One runtime, as far as its command line, its environment and its log tell."""
 
     name: str

@@ -6,9 +6,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import BoundedSemaphore, Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import vllm_reply, vllm_speed
 from .vllm_boot import Boot
@@ -29,8 +28,7 @@ class Refused(Exception):
         self.body = {"error": {"message": message, "type": kind, "param": None, "code": status}}
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A checked request: what to make of it, and how much of it."""
 
     model: str
@@ -43,8 +41,7 @@ class Request:
     tool: vllm_reply.ToolCall | None = None
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(NamedTuple):
     """How fast a request is served, in seconds from its begin."""
 
     first_token_s: float
@@ -55,11 +52,10 @@ class Pace:
         return self.first_token_s + (tokens - 1) * self.token_s
 
 
-@dataclass
 class Held:
     """What one request has of the KV pool, in tokens."""
 
-    tokens: int = 0
+    tokens = 0
 
 
 class Engine:

@@ -5,29 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 
 TTFT_BUCKETS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 600.0)
 
 
-@dataclass
 class Metrics:
-    """What was counted since the start. `lock` guards every change."""
+    """What was counted since the start. `lock` guards every change. `drafts` are tokens a step, 0 where none are."""
 
-    model: str
-    pool_tokens: int
-    drafts: int  # draft tokens a step; 0 without speculation
-    running: int = 0
-    waiting: int = 0
-    used_tokens: int = 0
-    prompt_tokens: int = 0
-    generation_tokens: int = 0
-    steps: int = 0
-    accepted: int = 0
-    finished: Counter[str] = field(default_factory=Counter)
-    ttft_s: list[float] = field(default_factory=list)
-    started: float = field(default_factory=time.time)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, model: str, pool_tokens: int, drafts: int) -> None:
+        self.model = model
+        self.pool_tokens = pool_tokens
+        self.drafts = drafts
+        self.running = self.waiting = self.used_tokens = 0
+        self.prompt_tokens = self.generation_tokens = 0
+        self.steps = self.accepted = 0
+        self.finished: Counter[str] = Counter()
+        self.ttft_s: list[float] = []
+        self.started = time.time()
+        self.lock = threading.Lock()
 
     @property
     def usage(self) -> float:

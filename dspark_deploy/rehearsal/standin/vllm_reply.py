@@ -6,8 +6,7 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 SENTENCES = (
     "The two machines share one model, and each of them holds half of every layer.",
@@ -54,8 +53,7 @@ PASSWORD = re.compile(r"The password is (\S+)\.\n")
 SUM = re.compile(r"(\d+) ?\+ ?(\d+)")
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A whole answer as tokens, already cut to what was asked for."""
 
     thought: tuple[str, ...]
@@ -67,8 +65,7 @@ class Reply:
         return len(self.thought) + len(self.text)
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """A function to call, the answer of a request that offers one."""
 
     name: str

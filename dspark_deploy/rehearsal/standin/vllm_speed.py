@@ -9,7 +9,7 @@ rates of its 200K profile of 16 sequences (README.md at 8b659a9); no prefill fig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # Seconds of a phase on the head and on the worker. What is not named takes no time worth showing.
 BOOT_S = {
@@ -28,8 +28,7 @@ BOOT_S = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One measured point. Prompt in tokens, concurrency in requests, decode in tokens a second and stream."""
 
     prompt: int

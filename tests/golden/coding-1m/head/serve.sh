@@ -41,7 +41,7 @@ steps=(
   # nvfp4_ds_mla gets the kernel of fp8_ds_mla: without it, 1 token/s beyond 600K (F95)
   --kv-dispatch
 )
-# A step that fails ends the container here, with that step's exit code.
-"$python" -I "${BASH_SOURCE[0]%/*}/prepare.py" --family "$family" --image "$image" --packages "$packages" "${steps[@]}"
+# A step that fails ends the container here, with that step's exit code. What the image's .pth files start is not needed.
+"$python" -I -S "${BASH_SOURCE[0]%/*}/prepare.py" --family "$family" --image "$image" --packages "$packages" "${steps[@]}"
 
 exec "$executable" "$@"

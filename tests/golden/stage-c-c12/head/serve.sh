@@ -34,7 +34,7 @@ export CUDAToolkit_ROOT=/opt/env/targets/sbsa-linux
 
 steps=(
 )
-# A step that fails ends the container here, with that step's exit code.
-"$python" -I "${BASH_SOURCE[0]%/*}/prepare.py" --family "$family" --image "$image" --packages "$packages" "${steps[@]}"
+# A step that fails ends the container here, with that step's exit code. What the image's .pth files start is not needed.
+"$python" -I -S "${BASH_SOURCE[0]%/*}/prepare.py" --family "$family" --image "$image" --packages "$packages" "${steps[@]}"
 
 exec "$executable" "$@"
