@@ -13,8 +13,9 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,18 @@ VALUES: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One boot: what it is called, the failure it shows (None: healthy) and each rank's log as bytes."""
+    """One boot: what it is called, and the failure it shows (None: healthy)."""
 
     name: str
     failure: str | None
     about: str
-    logs: Mapping[str, bytes]
+    written: Callable[[], Mapping[str, bytes]] = field(repr=False)
     costly: tuple[str, ...] = ()
+
+    @cached_property
+    def logs(self) -> Mapping[str, bytes]:
+        """Each rank's as bytes; written once one is wanted, and not by every worker that collects the tests."""
+        return self.written()
 
     @property
     def lines(self) -> int:
@@ -66,16 +72,25 @@ def real() -> list[Case]:
     """The recorded boots: vLLM 0.32.0 on two CPU nodes, once with a tiny Llama, once with a tiny DeepSeek-V4."""
     cases = []
     for name in ("llama", "v4"):
-        logs = {node: (BOOTS / "real" / f"{name}-{node}.log").read_bytes() for node in NODES}
-        cases.append(Case(f"real-{name}", None, "recorded", logs))
-        cases += [Case(f"real-{name}-{node}", None, "recorded, one rank", {node: log}) for node, log in logs.items()]
+        cases.append(Case(f"real-{name}", None, "recorded", partial(_recorded, name, NODES)))
+        cases += [
+            Case(f"real-{name}-{node}", None, "recorded, one rank", partial(_recorded, name, [node])) for node in NODES
+        ]
     return cases
+
+
+def _recorded(name: str, nodes: Sequence[str]) -> dict[str, bytes]:
+    return {node: (BOOTS / "real" / f"{name}-{node}.log").read_bytes() for node in nodes}
 
 
 def expand(path: Path) -> Case:
     """A case's recipe as logs."""
     recipe = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    seed = zlib.crc32(path.stem.encode())
+    written = partial(_logs, recipe, zlib.crc32(path.stem.encode()))
+    return Case(path.stem, recipe["failure"], recipe["about"], written, tuple(recipe.get("costly", ())))
+
+
+def _logs(recipe: Mapping[str, Any], seed: int) -> Mapping[str, bytes]:
     values = {**VALUES, **recipe.get("values", {})}
     logs = {
         node: _write(rank, recipe[node], values, random.Random(seed + rank))  # noqa: S311  repeatable, not secret
@@ -84,10 +99,8 @@ def expand(path: Path) -> Case:
     }
     dressed = {node: _dress(lines, recipe.get("dress", ())) for node, lines in logs.items()}
     if recipe.get("given") == "merged":
-        dressed = {"merged": _merge(logs)}
-    elif "given" in recipe:
-        dressed = {node: log for node, log in dressed.items() if node in recipe["given"]}
-    return Case(path.stem, recipe["failure"], recipe["about"], dressed, tuple(recipe.get("costly", ())))
+        return {"merged": _merge(logs)}
+    return {node: log for node, log in dressed.items() if node in recipe.get("given", NODES)}
 
 
 def boot_lines(base: str) -> dict[str, list[str]]:
