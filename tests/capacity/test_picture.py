@@ -14,12 +14,6 @@ from dspark_deploy.errors import ConfigError
 from tests.capacity.lanes import lane, work
 
 
-@pytest.fixture(scope="module", name="plain")
-def _plain() -> bytes:
-    """An SVG: half a second's work."""
-    return draw(work(1, 1000), lane(), "svg")
-
-
 def words(picture: bytes) -> set[str]:
     """Every text in an SVG."""
     root = ET.fromstring(picture)  # noqa: S314  drawn a line above
@@ -40,14 +34,8 @@ def test_a_mix_and_a_lane_without_sweep_or_pool_are_drawn_too() -> None:
     assert not any(each.startswith("pool:") for each in found)
 
 
-@pytest.mark.parametrize(("format_", "mark"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_it_is_a_file_of_the_format_asked_for(format_: str, mark: bytes) -> None:
-    assert draw(work(1, 1000), lane(), format_).startswith(mark)
-
-
-def test_the_same_question_gives_the_same_picture(plain: bytes) -> None:
-    assert plain.startswith(b"<?xml")
-    assert draw(work(1, 1000), lane(), "svg") == plain
+def test_the_same_question_gives_the_same_picture() -> None:
+    assert draw(work(1, 1000), lane(), "svg") == draw(work(1, 1000), lane(), "svg")
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

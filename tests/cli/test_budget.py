@@ -130,11 +130,14 @@ def test_a_text_is_read_from_a_file(run: Run, tmp_path: Path) -> None:
     assert result(run, "budget", "--text", "prompt.txt")["measured"]["prompt_tokens"] == 4
 
 
-@pytest.mark.parametrize("ending", FORMATS)
-def test_a_picture_is_written(run: Run, tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize(("ending", "mark"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_a_picture_is_written_in_the_format_of_its_name(run: Run, tmp_path: Path, ending: str, mark: bytes) -> None:
+    assert ending in FORMATS
     code, out, _ = run("budget", "--prompt-tokens", "20k", "-c", "6", "--plot", f"picture.{ending}")
     assert code == 0
-    assert (tmp_path / f"picture.{ending}").stat().st_size > 1000
+    picture = (tmp_path / f"picture.{ending}").read_bytes()
+    assert picture.startswith(mark)
+    assert len(picture) > 1000
     assert f"drawn      picture.{ending}" in out
 
 
