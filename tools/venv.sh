@@ -17,5 +17,6 @@ venv_with() {
     done
     echo "== installing into .venv"
     pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}"
+    python -m compileall -q dspark_deploy  # once, and not by each of the first processes
     touch ".venv/.installed-${1:-tool}"
 }
