@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +63,9 @@ class OtherRun:
         """What is still there of its bed."""
         found = [f"process {pid}" for pid in self.pids if is_alive(pid)]
         for name in self.names.namespaces:
-            path = Path("/run/netns", name)
-            if path.exists() and path.stat().st_ino in self.namespaces:
-                found.append(name)
+            with suppress(FileNotFoundError):
+                if Path("/run/netns", name).stat().st_ino in self.namespaces:
+                    found.append(name)
         return found
 
 
@@ -91,8 +92,9 @@ def traces(names: Names) -> list[str]:
     found += [line for line in routes if f" metric {names.guard_metric}" in line]
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if f"{names.state}/" in line]
     found += [str(path) for name in names.cgroups for path in Path("/sys/fs/cgroup").glob(f"*/{name}")]
-    backing = Path("/sys/block").glob("loop*/loop/backing_file")
-    found += [text for path in backing if f"{names.state}/" in (text := path.read_text())]
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):  # of another bed, which goes just now
+            found += [text for text in [path.read_text()] if f"{names.state}/" in text]
     return [*found, *([str(names.state)] if names.state.exists() else [])]
 
 
