@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.bed.bed import Bed
 from tests.bed.packages import install_packages
-from tests.bed.tool import DSPARK, dspark, result
+from tests.bed.tool import DSPARK, result, started
 from tests.bench_cache import bench_cache
 from tests.bench_explain import bench_explain
 from tests.bench_scan import bench_scan
@@ -56,7 +56,7 @@ def _bench_up(bed: Bed) -> None:
 
     def up() -> float:
         bed.reset()
-        ran = dspark(bed, "up", "--quiet", "--output", "json").check()
+        ran = started(bed, "up", "--quiet", "--output", "json").check()
         reports.append(result(ran))
         connections.append([node.ssh_connections() for node in bed.nodes])
         return ran.seconds
@@ -66,7 +66,7 @@ def _bench_up(bed: Bed) -> None:
         return bed.run([sys.executable, FLOOR, config]).check().seconds
 
     def again() -> float:
-        return dspark(bed, "up", "--quiet").check().seconds
+        return started(bed, "up", "--quiet").check().seconds
 
     up()  # fills the caches of both sides
     figures = _turn_about({"floor": floor, "up": up, "second up": again}, ROUNDS)
@@ -76,7 +76,7 @@ def _bench_up(bed: Bed) -> None:
     for name, seconds in phases.items():
         print(f"  {statistics.median(seconds):6.3f} s  {name}")
     print(f"  SSH connections head, worker: {connections[-1]}; bytes pushed: {reports[-1]['pushed_bytes']}")
-    seconds = [dspark(bed, "doctor").check().seconds for _ in range(ROUNDS)]
+    seconds = [started(bed, "doctor").check().seconds for _ in range(ROUNDS)]
     print(f"doctor, of the pair that serves: median {statistics.median(seconds):.2f} s (limit 2.5)")
 
 
@@ -84,7 +84,7 @@ def _floor_config(bed: Bed) -> Path:
     """The rendered files of both nodes, and how to reach them."""
     homes: dict[str, Any] = {f"{node.identity.role}__hf_home": f"{node.home}/.cache/huggingface" for node in bed.nodes}
     files = Path(bed.keys) / "floor"
-    dspark(bed, "render", "--dir", files, **homes).check()
+    started(bed, "render", "--dir", files, **homes).check()
     config: dict[str, Any] = {"known_hosts": str(bed.keys / "known_hosts"), "key": str(bed.keys / "client")}
     (bed.keys / "known_hosts").write_text(bed.known_hosts.read_text())
     for node in bed.nodes:

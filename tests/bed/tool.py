@@ -37,6 +37,12 @@ def result(ran: Ran) -> Any:
     return ran.json()["result"]
 
 
+def started(bed: Bed, *words: str | Path) -> Ran:
+    """The same as a process of its own from its start on, as a user has it."""
+    bed.inventory()
+    return bed.run([DSPARK, *words])
+
+
 def chat(bed: Bed, base_url: str, model: str, text: str = "Say hello.") -> dict[str, Any]:
     """One chat over the head's management address, as any client would have it."""
     body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 32}
