@@ -37,9 +37,9 @@ def result(ran: Ran) -> Any:
     return ran.json()["result"]
 
 
-def started(bed: Bed, *words: str | Path) -> Ran:
+def started(bed: Bed, *words: str | Path, **inventory: Any) -> Ran:
     """The same as a process of its own from its start on, as a user has it."""
-    bed.inventory()
+    bed.inventory(**inventory)
     return bed.run([DSPARK, *words])
 
 
